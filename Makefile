@@ -1,0 +1,58 @@
+# Every target works from a clean clone: it makes .venv and installs what it needs, once.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+# The stamp carries the reason to install again: a changed dependency list, and nothing else.
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Bayplan needs Python 3.11 or newer; '$(PYTHON)' is older. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@echo "Installing Bayplan and its tools into $(VENV) (about a minute, once) ..."
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+.PHONY: help
+help: ## List every target.
+	@grep -hE '^[a-z][a-z0-9-]*:.*?## ' $(MAKEFILE_LIST) | sort | awk -F ':.*?## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+.PHONY: install
+install: $(STAMP) ## Make the virtual environment; .venv/bin/bayplan is the command.
+
+.PHONY: demo
+demo: $(STAMP) ## Show Bayplan at work on a few nodes in memory.
+	@$(BIN)/bayplan demo
+
+.PHONY: test
+test: $(STAMP) ## Run the tests, with coverage of the core.
+	@echo "Running the tests ..."
+	@$(BIN)/python -m pytest -n auto --cov --cov-report=term:skip-covered $(PYTEST_ARGS)
+
+.PHONY: check
+check: $(STAMP) ## Check format, lint, types and layers.
+	@echo "Format ..." && $(BIN)/ruff format --check --quiet . || { echo "run 'make format'"; exit 1; }
+	@echo "Lint ..."   && $(BIN)/ruff check --quiet .
+	@echo "Types ..."  && $(BIN)/mypy
+	@echo "Layers ..." && $(BIN)/lint-imports --cache-dir .import_linter_cache
+
+.PHONY: format
+format: $(STAMP) ## Format the code and mend what the linter can mend.
+	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .
+
+.PHONY: bench
+bench: $(STAMP) ## Measure decisions per second (BENCH_ARGS="--nodes 500" narrows it).
+	@$(BIN)/python -m bench $(BENCH_ARGS)
+
+.PHONY: lock
+lock: ## Refresh constraints.txt with the newest versions that work together.
+	@rm -rf .lock-venv && $(PYTHON) -m venv .lock-venv && .lock-venv/bin/pip install --quiet '.[dev]'
+	@{ echo "# Exact versions that the make targets install; refresh with 'make lock'."; \
+	   .lock-venv/bin/pip freeze --exclude bayplan; } > constraints.txt
+	@rm -rf .lock-venv && echo "constraints.txt is new; run 'make test check'."
+
+.PHONY: clean
+clean: ## Remove the virtual environment and every cache.
+	@rm -rf $(VENV) .lock-venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage

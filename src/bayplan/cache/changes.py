@@ -1,0 +1,51 @@
+"""The change log: which rows changed since somebody last looked.
+
+Kept answers (see `cycle.kept`) are refreshed for the rows that changed and not worked out anew. Two logs,
+because most answers depend on the node object alone, and pods come and go far more often than nodes change.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bayplan.framework import IntArray
+
+#: A reader further behind than this gets "everything changed"; so the log stays short.
+MAX_LENGTH = 8192
+
+
+class ChangeLog:
+    """Rows in the order in which they changed; a position in it is what a reader remembers."""
+
+    __slots__ = ("_rows", "_start")
+
+    def __init__(self) -> None:
+        self._rows: list[int] = []
+        #: The position of the first entry still there.
+        self._start = 0
+
+    @property
+    def position(self) -> int:
+        """Where the log ends now."""
+        return self._start + len(self._rows)
+
+    def note(self, row: int) -> None:
+        self._rows.append(row)
+        if len(self._rows) > MAX_LENGTH:
+            half = MAX_LENGTH // 2
+            del self._rows[:half]
+            self._start += half
+
+    def forget(self) -> None:
+        """Rows were renumbered: every reader starts over."""
+        self._start = self.position + 1
+        self._rows.clear()
+
+    def since(self, position: int) -> IntArray | None:
+        """The distinct rows noted since *position*; None if that is too far back."""
+        if position < self._start:
+            return None
+        tail = self._rows[position - self._start :]
+        if len(tail) <= 1:
+            return np.array(tail, dtype=np.int64)
+        return np.unique(np.array(tail, dtype=np.int64))

@@ -1,0 +1,153 @@
+"""Facts of the pods on nodes: the affinity terms they carry, the host ports and the claims they use."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from bayplan.cache.part import Column, Part
+from bayplan.framework import BoolArray, TermKind
+from bayplan.model import ANY_ADDRESS, HostPort, SelectorError, pod_claims
+
+if TYPE_CHECKING:
+    from bayplan.model import AffinityTerm, Pod
+
+#: A term and its weight (0 for a required one).
+WeightedTerm: TypeAlias = "tuple[AffinityTerm, int]"
+
+
+class TermPart(Part):
+    """Each distinct (anti)affinity term of pods on nodes has a column: how many pods of the node carry it."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._columns: dict[TermKind, dict[WeightedTerm, Column]] = {kind: {} for kind in TermKind}
+        self._totals: dict[TermKind, Counter[WeightedTerm]] = {kind: Counter() for kind in TermKind}
+
+    def grow(self, capacity: int) -> None:
+        self._capacity = capacity
+        for columns in self._columns.values():
+            for column in columns.values():
+                column.grow(capacity)
+
+    def move_row(self, source: int, target: int) -> None:
+        for columns in self._columns.values():
+            for column in columns.values():
+                column.move(source, target)
+
+    def add_pod(self, row: int, pod: Pod) -> None:
+        if pod.spec.affinity is None:
+            return
+        for kind, weighted in _terms(pod):
+            columns = self._columns[kind]
+            column = columns.get(weighted)
+            if column is None:
+                column = columns[weighted] = Column(self._capacity, np.int64)
+            column.data[row] += 1
+            self._totals[kind][weighted] += 1
+
+    def remove_pod(self, row: int, pod: Pod) -> None:
+        if pod.spec.affinity is None:
+            return
+        for kind, weighted in _terms(pod):
+            self._columns[kind][weighted].data[row] -= 1
+            self._totals[kind][weighted] -= 1
+            if not self._totals[kind][weighted]:
+                del self._totals[kind][weighted], self._columns[kind][weighted]
+
+    def columns(self, kind: TermKind) -> dict[WeightedTerm, Column]:
+        return self._columns[kind]
+
+
+def _terms(pod: Pod) -> Iterable[tuple[TermKind, WeightedTerm]]:
+    try:
+        terms = pod.affinity_terms
+    except SelectorError:
+        return  # what cannot be read binds nobody, as in kube-scheduler
+    for term in terms.required:
+        yield TermKind.REQUIRED_AFFINITY, (term, 0)
+    for term in terms.anti_required:
+        yield TermKind.REQUIRED_ANTI_AFFINITY, (term, 0)
+    for weight, term in terms.preferred:
+        yield TermKind.PREFERRED_AFFINITY, (term, weight)
+    for weight, term in terms.anti_preferred:
+        yield TermKind.PREFERRED_ANTI_AFFINITY, (term, weight)
+
+
+class PortPart(Part):
+    """Host ports in use: (protocol, port) → address → the nodes, with how many pods use it there."""
+
+    def __init__(self) -> None:
+        self._used: dict[tuple[str, int], dict[str, Counter[int]]] = {}
+
+    def add_pod(self, row: int, pod: Pod) -> None:
+        for port in pod.host_ports:
+            by_address = self._used.setdefault((port.protocol, port.port), {})
+            by_address.setdefault(port.ip, Counter())[row] += 1
+
+    def remove_pod(self, row: int, pod: Pod) -> None:
+        for port in pod.host_ports:
+            by_address = self._used[port.protocol, port.port]
+            rows = by_address[port.ip]
+            rows[row] -= 1
+            if not rows[row]:
+                del rows[row]
+                if not rows:
+                    del by_address[port.ip]
+                    if not by_address:
+                        del self._used[port.protocol, port.port]
+
+    def move_row(self, source: int, target: int) -> None:
+        for by_address in self._used.values():
+            for rows in by_address.values():
+                if source in rows:
+                    rows[target] = rows.pop(source)
+
+    def taken(self, wanted: Iterable[HostPort], n_nodes: int) -> BoolArray:
+        """Where one of the ports conflicts with one in use; an address of all zeros conflicts with any."""
+        mask = np.zeros(n_nodes, dtype=np.bool_)
+        for port in wanted:
+            for address, rows in self._used.get((port.protocol, port.port), {}).items():
+                if ANY_ADDRESS in (address, port.ip) or address == port.ip:
+                    mask[list(rows)] = True
+        return mask
+
+
+def _claim_keys(pod: Pod) -> Iterable[str]:
+    """Claims named by the pod; those made for its ephemeral volumes are its own and shared with nobody."""
+    return [f"{pod.namespace}/{claim.claim_name}" for claim in pod_claims(pod) if not claim.is_ephemeral]
+
+
+class ClaimPart(Part):
+    """Which nodes have pods that use a claim (`namespace/name`)."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, Counter[int]] = {}
+
+    def add_pod(self, row: int, pod: Pod) -> None:
+        for key in _claim_keys(pod):
+            self._rows.setdefault(key, Counter())[row] += 1
+
+    def remove_pod(self, row: int, pod: Pod) -> None:
+        for key in _claim_keys(pod):
+            rows = self._rows[key]
+            rows[row] -= 1
+            if not rows[row]:
+                del rows[row]
+                if not rows:
+                    del self._rows[key]
+
+    def move_row(self, source: int, target: int) -> None:
+        for rows in self._rows.values():
+            if source in rows:
+                rows[target] = rows.pop(source)
+
+    def users(self, key: str, n_nodes: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        """How many pods of each node use the claim."""
+        users = np.zeros(n_nodes, dtype=np.int64)
+        for row, count in self._rows.get(key, {}).items():
+            users[row] = count
+        return users

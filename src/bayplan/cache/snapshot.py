@@ -1,0 +1,99 @@
+"""The snapshot: the cluster as one cycle sees it.
+
+Cycles are synchronous code and the cache changes only between them, so the snapshot is the cache's own columns,
+given out read-only. The one thing a cycle may do to it is a what-if, which is undone before it ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayplan.cache.table import Table
+
+if TYPE_CHECKING:
+    from bayplan.cache.changes import ChangeLog
+    from bayplan.cache.store import Store, WhatIf
+    from bayplan.framework import IntArray, NodeInfo
+    from bayplan.model import Pod
+
+
+class CacheSnapshot:
+    """Implements `framework.Snapshot`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._table = Table(store)
+        self._membership = store.membership
+        self._order: IntArray | None = None
+
+    @property
+    def nodes(self) -> Table:
+        """Every node; a new table whenever a node came or went."""
+        if self._membership != self._store.membership:
+            self._table = Table(self._store)
+            self._membership = self._store.membership
+        return self._table
+
+    @property
+    def generation(self) -> int:
+        return self._store.generation
+
+    @property
+    def membership(self) -> int:
+        """Changes when a node comes or goes, and rows with them."""
+        return self._store.membership
+
+    @property
+    def node_changes(self) -> ChangeLog:
+        return self._store.node_changes
+
+    @property
+    def usage_changes(self) -> ChangeLog:
+        return self._store.usage_changes
+
+    def pods(self) -> Iterator[Pod]:
+        """Every pod on a node of the snapshot."""
+        return (pod for pods in self._store.pods for pod in pods.values())
+
+    def node(self, name: str) -> NodeInfo | None:
+        row = self._store.row_of.get(name)
+        return None if row is None else self.nodes[row]
+
+    def row(self, name: str) -> int | None:
+        return self._store.row_of.get(name)
+
+    @contextmanager
+    def what_if(self) -> Iterator[WhatIf]:
+        """Pods moved within the block are back where they were when it ends."""
+        with self._store.what_if() as moves:
+            yield moves
+
+    @contextmanager
+    def without(self, pods: list[Pod]) -> Iterator[None]:
+        """The cluster as if *pods*, which are on nodes, were gone."""
+        with self._store.what_if() as moves:
+            for pod in pods:
+                moves.remove(self._store.row_of[pod.spec.node_name], pod)
+            yield
+
+    def search_order(self) -> IntArray:
+        """Rows in the order in which kube-scheduler looks at nodes: zone by zone in turn."""
+        zones: dict[str, list[int]] = {}
+        for row, node in enumerate(self._store.nodes):
+            zones.setdefault(zone_of(node.labels), []).append(row)
+        order: list[int] = []
+        for turn in range(max(map(len, zones.values()), default=0)):
+            order.extend(rows[turn] for rows in zones.values() if turn < len(rows))
+        return np.array(order, dtype=np.int64)
+
+
+def zone_of(labels: object) -> str:
+    """Region and zone in one, from the well-known labels or their older names."""
+    get = labels.get  # type: ignore[attr-defined]
+    region = get("topology.kubernetes.io/region") or get("failure-domain.beta.kubernetes.io/region") or ""
+    zone = get("topology.kubernetes.io/zone") or get("failure-domain.beta.kubernetes.io/zone") or ""
+    return f"{region}:\x00:{zone}" if region or zone else ""

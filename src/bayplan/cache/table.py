@@ -1,0 +1,152 @@
+"""The snapshot's tables: NodeTable and NodeInfo over the cache's columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayplan.framework import BoolArray, IntArray, LabelColumn, NodeInfo, NodeTable, PodQuery, TermColumn, TermKind
+
+if TYPE_CHECKING:
+    from bayplan.cache.store import Store
+    from bayplan.model import HostPort, LazyErrorNodeSelector, Node, NodeTerm, Pod, Selector, Taint
+
+
+class Table(NodeTable):
+    """Nodes of a store, all of them or the ones at given rows."""
+
+    __slots__ = ("__dict__", "_rows", "_store")
+
+    def __init__(self, store: Store, rows: IntArray | None = None) -> None:
+        self._store = store
+        #: None for the whole table: columns are then given out as they are, not gathered.
+        self._rows = rows
+
+    def _pick(self, column: NDArray[Any]) -> NDArray[Any]:
+        return column if self._rows is None else column[self._rows]
+
+    # --- which nodes ------------------------------------------------------------------------------
+
+    @property
+    def rows(self) -> IntArray:
+        return self._all_rows if self._rows is None else self._rows
+
+    @cached_property
+    def _all_rows(self) -> IntArray:
+        return np.arange(self._store.n_nodes, dtype=np.int64)
+
+    @property
+    def is_whole(self) -> bool:
+        return self._rows is None
+
+    @property
+    def names(self) -> NDArray[np.object_]:
+        return self._pick(self._store.names.view(self._store.n_nodes))
+
+    def __len__(self) -> int:
+        return self._store.n_nodes if self._rows is None else len(self._rows)
+
+    def __getitem__(self, position: int) -> NodeInfo:
+        row = position if self._rows is None else int(self._rows[position])
+        return StoreNodeInfo(self._store, row)
+
+    def select(self, positions: IntArray) -> Table:
+        return Table(self._store, positions if self._rows is None else self._rows[positions])
+
+    def position(self, name: str) -> int | None:
+        row = self._store.row_of.get(name)
+        if row is None or self._rows is None:
+            return row
+        return self._positions.get(row)
+
+    @cached_property
+    def _positions(self) -> dict[int, int]:
+        assert self._rows is not None  # noqa: S101  the whole table needs no such map
+        return {row: position for position, row in enumerate(self._rows.tolist())}
+
+    # --- what the nodes are -----------------------------------------------------------------------
+
+    def label(self, key: str) -> LabelColumn:
+        values = self._store.labels.key(key)
+        return LabelColumn(self._pick(values.column.view(self._store.n_nodes)), values.values)
+
+    def matches(self, selector: LazyErrorNodeSelector | NodeTerm | Selector) -> BoolArray:
+        return self._pick(self._store.labels.mask(selector))
+
+    def unschedulable(self) -> BoolArray:
+        return self._pick(self._store.taints.unschedulable.view(self._store.n_nodes))
+
+    def taint_sets(self) -> tuple[NDArray[np.int32], Sequence[tuple[Taint, ...]]]:
+        taints = self._store.taints
+        return self._pick(taints.codes.view(self._store.n_nodes)), taints.sets
+
+    def allocatable(self, resource: str) -> IntArray:
+        return self._line(self._store.resources.allocatable, resource)
+
+    def image_size(self, image: str) -> IntArray:
+        return self._pick(self._store.images.sizes(image))
+
+    def image_spread(self, image: str) -> int:
+        return self._store.images.spread(image)
+
+    # --- what runs on them ------------------------------------------------------------------------
+
+    def requested(self, resource: str) -> IntArray:
+        return self._line(self._store.resources.requested, resource)
+
+    def nonzero_requested(self, resource: str) -> IntArray:
+        return self._line(self._store.resources.nonzero, resource)
+
+    def _line(self, lines: Mapping[str, Any], resource: str) -> IntArray:
+        column = lines.get(resource, self._store.resources.nothing)
+        return self._pick(column.view(self._store.n_nodes))
+
+    def pod_counts(self) -> IntArray:
+        return self._pick(self._store.resources.pod_counts.view(self._store.n_nodes))
+
+    def count_pods(self, query: PodQuery) -> IntArray:
+        return self._pick(self._store.pod_counts.column(query).view(self._store.n_nodes))
+
+    def affinity_terms(self, kind: TermKind) -> Sequence[TermColumn]:
+        n_nodes = self._store.n_nodes
+        return [
+            TermColumn(term, weight, self._pick(column.view(n_nodes)))
+            for (term, weight), column in self._store.terms.columns(kind).items()
+        ]
+
+    def ports_taken(self, ports: Iterable[HostPort]) -> BoolArray:
+        return self._pick(self._store.ports.taken(ports, self._store.n_nodes))
+
+    def claim_users(self, claim_key: str) -> IntArray:
+        return self._pick(self._store.claims.users(claim_key, self._store.n_nodes))
+
+
+class StoreNodeInfo(NodeInfo):
+    """One row of a store."""
+
+    __slots__ = ("_row", "_store")
+
+    def __init__(self, store: Store, row: int) -> None:
+        self._store = store
+        self._row = row
+
+    @property
+    def node(self) -> Node:
+        return self._store.nodes[self._row]
+
+    @property
+    def pods(self) -> Sequence[Pod]:
+        return tuple(self._store.pods[self._row].values())
+
+    @property
+    def allocatable(self) -> Mapping[str, int]:
+        return self.node.allocatable
+
+    @property
+    def requested(self) -> Mapping[str, int]:
+        lines = self._store.resources.requested
+        return {name: int(column.data[self._row]) for name, column in lines.items() if column.data[self._row]}

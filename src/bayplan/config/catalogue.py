@@ -1,0 +1,64 @@
+"""What the configuration must know about plugins, asked of whoever has them.
+
+The registry of the framework implements `Catalogue`; nothing here imports a plugin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple, Protocol
+
+from bayplan.config.args.base import Args
+
+#: Extension points in the order in which a pod meets them, as `plugins:` spells them.
+EXTENSION_POINTS = (
+    "preEnqueue",
+    "queueSort",
+    "preFilter",
+    "filter",
+    "postFilter",
+    "preScore",
+    "score",
+    "reserve",
+    "permit",
+    "preBind",
+    "bind",
+    "postBind",
+    "placementGenerate",
+    "placementScore",
+)
+#: The points at which a plugin has a weight.
+SCORE_POINTS = ("score", "placementScore")
+
+
+class PluginFacts(NamedTuple):
+    """One plugin: its name, the extension points it is on, and the class of its arguments."""
+
+    name: str
+    points: frozenset[str]
+    args: type[Args] | None = None
+
+
+class PluginNotLoaded(Exception):
+    """`Catalogue.lookup` found what a reference such as `plugins.py:Mine` means, but it cannot be used."""
+
+
+class Catalogue(Protocol):
+    """The plugins there are."""
+
+    @property
+    def default_plugins(self) -> Sequence[tuple[str, int]]:
+        """The plugins that every profile starts with, in their order, with their weight (0: none)."""
+        ...
+
+    def lookup(self, name: str) -> PluginFacts | None:
+        """The plugin of this name; or the one that `path/to/file.py:Class` or `module:Class` refers to.
+
+        From then on `lookup` also answers for the name that the facts carry. Raises `PluginNotLoaded`
+        for a reference that leads to something unusable; returns None for a name that nobody has.
+        """
+        ...
+
+    def names(self) -> Collection[str]:
+        """The names of all plugins, for suggestions."""
+        ...

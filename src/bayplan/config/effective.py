@@ -1,0 +1,69 @@
+"""The effective configuration, in the form in which `kube-scheduler --write-config-to` prints it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+
+from bayplan.config.api import API_VERSION
+from bayplan.config.args.base import Args
+from bayplan.config.catalogue import SCORE_POINTS
+from bayplan.config.encode import encode
+from bayplan.config.expand import Profile
+from bayplan.config.types import KIND, KubeSchedulerConfiguration, KubeSchedulerProfile
+
+
+def effective_configuration(config: KubeSchedulerConfiguration, profiles: Sequence[Profile]) -> dict[str, Any]:
+    """All fields with their defaults; of `pluginConfig` only what some plugin of the profile takes."""
+    values = encode(config)
+    values["profiles"] = [
+        _profile(profile, expanded) for profile, expanded in zip(config.profiles, profiles, strict=True)
+    ]
+    return {"apiVersion": API_VERSION, "kind": KIND, **values}
+
+
+def expanded_configuration(profiles: Sequence[Profile]) -> dict[str, Any]:
+    """Per scheduler name and extension point: the plugins in the order in which they run, with weights."""
+    return {
+        profile.scheduler_name: {
+            point: [
+                {"name": plugin.name, "weight": plugin.weight} if point in SCORE_POINTS else {"name": plugin.name}
+                for plugin in plugins
+            ]
+            for point, plugins in profile.points.items()
+            if plugins
+        }
+        for profile in profiles
+    }
+
+
+def _profile(profile: KubeSchedulerProfile, expanded: Profile) -> dict[str, Any]:
+    values: dict[str, Any] = encode(profile)
+    values.pop("pluginConfig", None)
+    configs = [{"name": name, "args": _args(args)} for name, args in sorted(expanded.args.items())]
+    if configs:
+        values["pluginConfig"] = configs
+    return values
+
+
+def _args(args: Any) -> Any:
+    if isinstance(args, Args):
+        return {"apiVersion": API_VERSION, "kind": args.kind(), **encode(args)}
+    return encode(args)
+
+
+def to_json(values: Any) -> str:
+    return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+
+
+def to_yaml(values: Any) -> str:
+    """YAML with sorted keys and lists at the level of their key, as Kubernetes prints it."""
+    return yaml.dump(values, Dumper=_Dumper, default_flow_style=False, sort_keys=True, allow_unicode=True, width=10**6)
+
+
+class _Dumper(yaml.SafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:
+        return True

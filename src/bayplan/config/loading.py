@@ -1,0 +1,190 @@
+"""The front: from the text of a file to a configuration that can be used, or to everything that is wrong with it.
+
+Comes in: the text, the name of its source, the catalogue of plugins. Goes out: `Loaded`, or `ConfigError`.
+Nothing is started and nothing is contacted; the files that an extender's `tlsConfig` names are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from bayplan.config.args.base import Args
+from bayplan.config.catalogue import Catalogue
+from bayplan.config.decode import Decoder
+from bayplan.config.defaults import default_configuration
+from bayplan.config.effective import effective_configuration, expanded_configuration
+from bayplan.config.expand import Expansion, Profile
+from bayplan.config.extenders import apply_ignored_resources
+from bayplan.config.headers import read_header
+from bayplan.config.migrate import migrate_tree
+from bayplan.config.paths import ROOT, Path
+from bayplan.config.plugin_args import PluginResolver, unknown_name_warnings
+from bayplan.config.problems import ConfigError, FieldError, Mark, Problem
+from bayplan.config.source import SyntaxProblem, read_text
+from bayplan.config.tree import Mapping, Node, locate
+from bayplan.config.types import KubeSchedulerConfiguration
+from bayplan.config.validation import validate_configuration
+
+_TYPE_META = frozenset({"apiVersion", "kind"})
+
+
+class Loaded(msgspec.Struct, frozen=True, kw_only=True):
+    """A configuration that was accepted."""
+
+    #: All defaults filled in; `plugins` merged with the default plugins, arguments typed.
+    config: KubeSchedulerConfiguration
+    #: The profiles, expanded, in the order of the file.
+    profiles: tuple[Profile, ...]
+    #: What works but should be looked at: old versions, names that nothing goes by.
+    warnings: tuple[Problem, ...] = ()
+
+    def effective(self) -> dict[str, Any]:
+        """As `kube-scheduler --write-config-to` prints it."""
+        return effective_configuration(self.config, self.profiles)
+
+    def expanded(self) -> dict[str, Any]:
+        """Per scheduler name and extension point: plugins in their order, with weights."""
+        return expanded_configuration(self.profiles)
+
+
+def load(text: str, *, source: str, catalogue: Catalogue) -> Loaded:
+    """Load a configuration of any version that we understand; `source` is its name in messages.
+
+    Raises `ConfigError` with all problems, in the order of the file.
+    """
+    try:
+        parsed = read_text(text)
+    except SyntaxProblem as problem:
+        error = FieldError(ROOT, problem.message, problem.hint, mark=problem.mark)
+        raise ConfigError([_problem(error, source, None)]) from None
+    # 1. What is it, and in which version?
+    header = read_header(parsed.root)
+    root = parsed.root
+    if not header.readable or not isinstance(root, Mapping):
+        raise ConfigError(_problems([*parsed.errors, *header.errors], source, root))
+    warnings: list[FieldError] = []
+    if parsed.more_documents:
+        warnings.append(FieldError(ROOT, "several documents are in this text; only the first one is used"))
+    # 2. Older versions become v1.
+    if header.version != "v1":
+        migration = migrate_tree(root, header.version)
+        root = migration.root
+        warnings += migration.warnings()
+    # 3. Decode, fill in defaults, validate, expand: each as far as it can be done.
+    building = _Building(root, catalogue)
+    building.run()
+    errors = [*parsed.errors, *header.errors, *building.errors]
+    if errors:
+        raise ConfigError(_problems(errors, source, root))
+    warnings += building.warnings
+    return Loaded(
+        config=building.config,
+        profiles=building.profiles,
+        warnings=tuple(_problems(warnings, source, root)),
+    )
+
+
+def default(catalogue: Catalogue) -> Loaded:
+    """The configuration of a scheduler that is given none."""
+    building = _Building(Mapping((), Mark(0, 0)), catalogue)
+    building.run()
+    if building.errors:
+        raise ConfigError(_problems(building.errors, "default configuration", None))
+    return Loaded(config=building.config, profiles=building.profiles)
+
+
+class _Building:
+    """The way from a v1 tree to a configuration; errors of every stage are kept."""
+
+    def __init__(self, root: Mapping, catalogue: Catalogue) -> None:
+        self.errors: list[FieldError] = []
+        self.warnings: list[FieldError] = []
+        self.profiles: tuple[Profile, ...] = ()
+        self.config = KubeSchedulerConfiguration()
+        self._root = root
+        self._catalogue = catalogue
+        self._broken: list[Path] = []
+
+    def run(self) -> None:
+        written = self._decode()
+        config = default_configuration(written, self._catalogue)
+        self._add(validate_configuration(config))
+        config, errors = apply_ignored_resources(config)
+        self._add(errors)
+        if any(extender.tls_config is not None for extender in config.extenders):
+            from bayplan.config.tls import tls_errors  # ssl is slow to import, and seldom needed
+
+            self._add(tls_errors(config.extenders, ROOT / "extenders"))
+        self.config = config
+        self._expand(written)
+
+    def _decode(self) -> KubeSchedulerConfiguration:
+        decoder = Decoder(KubeSchedulerConfiguration)
+        config: KubeSchedulerConfiguration = decoder.decode_object(
+            self._root, KubeSchedulerConfiguration, ROOT, skip=_TYPE_META
+        )
+        resolver = PluginResolver(self._catalogue)
+        config = resolver.resolve(config)
+        self.errors += decoder.errors + resolver.errors
+        self._broken = decoder.broken + resolver.broken
+        self.warnings += unknown_name_warnings(config, self._catalogue)
+        return config
+
+    def _expand(self, written: KubeSchedulerConfiguration) -> None:
+        expanded = []
+        for i, profile in enumerate(self.config.profiles):
+            path = ROOT / "profiles" / i
+            as_written = written.profiles[i] if i < len(written.profiles) else profile
+            expansion = Expansion(profile, as_written, path, self._catalogue)
+            expanded.append(expansion.run())
+            self._add(expansion.errors)
+            self._check_late_args(expansion.used(), i)
+        self.profiles = tuple(expanded)
+        self._add(_queue_sort_errors(self.profiles))
+
+    def _check_late_args(self, used: set[str], profile: int) -> None:
+        """Arguments that only the plugin's constructor looks at are wrong only where the plugin is used."""
+        for j, config in enumerate(self.config.profiles[profile].plugin_config):
+            if isinstance(config.args, Args) and config.args.CHECKED_WHEN_USED:
+                errors = config.args.validate(ROOT / "profiles" / profile / "pluginConfig" / j / "args")
+                if config.name in used:
+                    self._add(errors)
+                else:
+                    self.warnings += errors
+
+    def _add(self, errors: Iterable[FieldError]) -> None:
+        """Keep errors, except those that only follow from a value that could not be decoded."""
+        for error in errors:
+            if not any(path.starts_with(error.path) or error.path.starts_with(path) for path in self._broken):
+                self.errors.append(error)
+
+
+def _queue_sort_errors(profiles: tuple[Profile, ...]) -> list[FieldError]:
+    """One queue serves all profiles: whatever way they came to it, they must sort it with the same plugin."""
+    sorts = [profile.points["queueSort"] for profile in profiles]
+    if any(len(plugins) != 1 for plugins in sorts):
+        return []  # said already
+    errors = []
+    first = sorts[0][0].name
+    for i, plugins in enumerate(sorts[1:], start=1):
+        path = ROOT / "profiles" / i
+        if plugins[0].name != first:
+            message = f'this profile sorts the queue with {plugins[0].name}, the first one with {first}'
+            errors.append(FieldError(path / "plugins" / "queueSort", message, "all profiles share one queue"))
+        elif profiles[i].args.get(first) != profiles[0].args.get(first):
+            message = f"the arguments of the queue sort plugin {first} differ from those in the first profile"
+            errors.append(FieldError(path / "pluginConfig", message, "all profiles share one queue"))
+    return errors
+
+
+def _problems(errors: Iterable[FieldError], source: str, root: Node | None) -> list[Problem]:
+    problems = [_problem(error, source, root) for error in errors]
+    return sorted(dict.fromkeys(problems), key=lambda problem: problem.line)
+
+
+def _problem(error: FieldError, source: str, root: Node | None) -> Problem:
+    mark = error.mark or (locate(root, error.path) if root is not None else Mark(1, 1))
+    return Problem(source, mark.line, mark.column, str(error.path), error.message, error.hint, error.upstream_path)

@@ -1,0 +1,116 @@
+"""`pluginConfig`: from trees to the `Args` of each plugin, and references to plugins resolved to their names."""
+
+from __future__ import annotations
+
+import msgspec
+
+from bayplan.config.api import API_VERSION
+from bayplan.config.args.base import Args
+from bayplan.config.catalogue import Catalogue, PluginNotLoaded
+from bayplan.config.decode import Decoder
+from bayplan.config.paths import ROOT, Path
+from bayplan.config.problems import FieldError, Mark, did_you_mean
+from bayplan.config.schema import fields_of
+from bayplan.config.tree import Mapping, Node, Scalar, describe, is_null
+from bayplan.config.types import KubeSchedulerConfiguration, KubeSchedulerProfile, Plugin, PluginConfig, Plugins, PluginSet
+
+replace = msgspec.structs.replace
+_TYPE_META = frozenset({"apiVersion", "kind"})
+_NOTHING = Scalar(None, Mark(0, 0))
+
+
+class PluginResolver:
+    """Asks the catalogue about every plugin that a configuration names, and decodes the arguments."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self.errors: list[FieldError] = []
+        self.broken: list[Path] = []
+        self._catalogue = catalogue
+
+    def resolve(self, config: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
+        """The configuration with real plugin names and typed arguments."""
+        path = ROOT / "profiles"
+        profiles = tuple(self._profile(profile, path / i) for i, profile in enumerate(config.profiles))
+        return replace(config, profiles=profiles)
+
+    def _profile(self, profile: KubeSchedulerProfile, path: Path) -> KubeSchedulerProfile:
+        plugins = Plugins(
+            **{
+                info.name: self._plugin_set(getattr(profile.plugins, info.name), path / "plugins" / point)
+                for point, info in fields_of(Plugins).items()
+            }
+        )
+        configs = (self._config(config, path / "pluginConfig" / i) for i, config in enumerate(profile.plugin_config))
+        return replace(profile, plugins=plugins, plugin_config=tuple(configs))
+
+    def _plugin_set(self, plugin_set: PluginSet, path: Path) -> PluginSet:
+        lists = {}
+        for name in ("enabled", "disabled"):
+            plugins: tuple[Plugin, ...] = getattr(plugin_set, name)
+            lists[name] = tuple(
+                replace(plugin, name=self._real_name(plugin.name, path / name / i)) for i, plugin in enumerate(plugins)
+            )
+        return replace(plugin_set, **lists)
+
+    def _real_name(self, name: str, path: Path) -> str:
+        """`plugins.py:Mine` becomes the name that the class gives itself."""
+        if ":" not in name:
+            return name
+        try:
+            facts = self._catalogue.lookup(name)
+        except PluginNotLoaded as error:
+            if not any(known.message == str(error) for known in self.errors):
+                self.errors.append(FieldError(path, str(error)))
+            self.broken.append(path)
+            return name
+        return facts.name if facts else name
+
+    def _config(self, config: PluginConfig, path: Path) -> PluginConfig:
+        name = self._real_name(config.name, path)
+        facts = self._catalogue.lookup(name) if ":" not in name else None
+        args = config.args
+        if facts is not None and facts.args is not None:
+            args = self._args(args, name, facts.args, path / "args")
+        return replace(config, name=name, args=args)
+
+    def _args(self, node: Node | None, name: str, cls: type[Args], path: Path) -> Args:
+        decoder = Decoder()
+        if isinstance(node, Mapping):
+            self.errors += self._type_errors(node, name, cls, path)
+        args: Args = decoder.decode_object(node or _NOTHING, cls, path, skip=_TYPE_META)
+        self.errors += decoder.errors
+        self.broken += decoder.broken
+        return args
+
+    def _type_errors(self, node: Mapping, name: str, cls: type[Args], path: Path) -> list[FieldError]:
+        errors = []
+        for key, wanted in (("apiVersion", API_VERSION), ("kind", cls.kind())):
+            value = node.get(key)
+            if value is None or is_null(value):
+                continue
+            if not (isinstance(value, Scalar) and isinstance(value.value, str)):
+                errors.append(FieldError(path / key, f"{describe(value)} is not a string"))
+            elif value.value not in ("", wanted):
+                message = f'the arguments of {name} have the {key} "{wanted}", not "{value.value}"'
+                errors.append(FieldError(path / key, message, "the field can be left out"))
+        return errors
+
+
+def unknown_name_warnings(config: KubeSchedulerConfiguration, catalogue: Catalogue) -> list[FieldError]:
+    """Names that nothing goes by, where kube-scheduler says nothing: in pluginConfig and under disabled."""
+    known = set(catalogue.names()) | {"*"}
+    warnings = []
+    for i, profile in enumerate(config.profiles):
+        path = ROOT / "profiles" / i
+        for j, plugin_config in enumerate(profile.plugin_config):
+            if plugin_config.name not in known:
+                message = f'there is no plugin "{plugin_config.name}"; its arguments are ignored'
+                hint = did_you_mean(plugin_config.name, known)
+                warnings.append(FieldError(path / "pluginConfig" / j, message, hint))
+        for point, info in fields_of(Plugins).items():
+            for j, plugin in enumerate(getattr(profile.plugins, info.name).disabled):
+                if plugin.name not in known:
+                    where = path / "plugins" / point / "disabled" / j
+                    message = f'there is no plugin "{plugin.name}" to disable'
+                    warnings.append(FieldError(where, message, did_you_mean(plugin.name, known)))
+    return warnings

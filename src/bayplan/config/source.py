@@ -1,0 +1,17 @@
+"""Which format a text has, and reading it."""
+
+from __future__ import annotations
+
+from bayplan.config.jsontext import looks_like_json, parse_json
+from bayplan.config.yamltext import Parsed, SyntaxProblem, parse_yaml
+
+__all__ = ["Parsed", "SyntaxProblem", "read_text"]
+
+_BYTE_ORDER_MARK = "\ufeff"
+
+
+def read_text(text: str) -> Parsed:
+    """Read JSON or YAML. Only a text that begins with `{` is JSON; all else is YAML."""
+    if looks_like_json(text):
+        return parse_json(text)
+    return parse_yaml(text.removeprefix(_BYTE_ORDER_MARK))

@@ -1,0 +1,204 @@
+"""Reads YAML text into a tree with positions. Safe: no tag makes an object, aliases cannot explode.
+
+The first document counts, as for kube-scheduler; equal keys and the like are reported, not fatal.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+from typing import Any
+
+import msgspec
+import yaml
+
+from bayplan.config import scalars
+from bayplan.config.paths import ROOT, Path
+from bayplan.config.problems import FieldError, Mark
+from bayplan.config.tree import Entry, Mapping, Node, Scalar, ScalarValue, Sequence
+
+#: A text whose aliases stand for more values than this is refused (kube-scheduler: "excessive aliasing").
+MAX_VALUES = 1_000_000
+_TAG = "tag:yaml.org,2002:"
+
+_PLAIN = "plain"  # our own tag: an unquoted scalar without a tag, to be resolved as Go does
+_QUOTED = "quoted"
+
+
+class _Loader(yaml.CSafeLoader):
+    """Leaves the meaning of scalars to us; PyYAML reads some of them differently than Go."""
+
+    def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
+        if kind is yaml.ScalarNode:
+            return _PLAIN if implicit[0] else _QUOTED
+        return super().resolve(kind, value, implicit)
+
+
+class SyntaxProblem(Exception):
+    """The text cannot be read at all."""
+
+    def __init__(self, mark: Mark, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.mark = mark
+        self.message = message
+        self.hint = hint
+
+
+class Parsed(msgspec.Struct):
+    """A text that was read: its tree (None for an empty text), findings, and whether more documents follow."""
+
+    root: Node | None
+    errors: list[FieldError]
+    more_documents: bool = False
+
+
+def parse_yaml(text: str) -> Parsed:
+    """Read the first document of `text`."""
+    loader = _Loader(text)
+    try:
+        first = loader.get_node() if loader.check_node() else None
+        more = _has_more(loader)
+        converter = _Converter()
+        root = converter.convert(first, ROOT) if first is not None else None
+        return Parsed(root, converter.errors, more)
+    except yaml.MarkedYAMLError as error:
+        raise _explain(error, text) from None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise SyntaxProblem(Mark(line, 1), f"the character {chr(error.character)!r} is not allowed in YAML") from None
+    finally:
+        loader.dispose()
+
+
+def _has_more(loader: _Loader) -> bool:
+    try:
+        return bool(loader.check_node())
+    except yaml.YAMLError:
+        return True  # what follows the first document is never read, so it may be anything
+
+
+def _explain(error: yaml.MarkedYAMLError, text: str) -> SyntaxProblem:
+    where = error.problem_mark or error.context_mark
+    if error.context == "while scanning a simple key" and error.context_mark:
+        where = error.context_mark  # the key that lacks its colon; the other mark is where the reader gave up
+    mark = Mark(where.line + 1, where.column + 1) if where else Mark(1, 1)
+    problem = error.problem or "cannot be read"
+    if error.context:
+        problem = f"{error.context}: {problem}"
+    return SyntaxProblem(mark, f"not valid YAML: {problem}", _syntax_hint(text, mark, problem))
+
+
+def _syntax_hint(text: str, mark: Mark, problem: str) -> str:
+    lines = text.splitlines()
+    line = lines[mark.line - 1] if mark.line <= len(lines) else ""
+    if "\t" in line[: len(line) - len(line.lstrip())] or "found a tab" in problem:
+        return "the line is indented with a tab; YAML wants spaces"
+    if line.lstrip().startswith("//"):
+        return "comments start with # in YAML, not with //"
+    if any(words in problem for words in ("flow", "end of stream", "quoted scalar")):
+        return "a bracket, a brace or a quote may be left open"
+    return ""
+
+
+class _Converter:
+    """Turns PyYAML's nodes into ours: resolves scalars, merge keys and aliases, reports equal keys."""
+
+    def __init__(self) -> None:
+        self.errors: list[FieldError] = []
+        self._values = 0
+        self._open: set[int] = set()
+
+    def convert(self, node: yaml.Node, path: Path) -> Node:
+        mark = _mark(node)
+        self._values += 1
+        if self._values > MAX_VALUES:
+            raise SyntaxProblem(mark, "the aliases in this text stand for too many values")
+        if id(node) in self._open:
+            raise SyntaxProblem(mark, "an anchor contains itself")
+        self._open.add(id(node))
+        try:
+            if isinstance(node, yaml.MappingNode):
+                return self._mapping(node, path, mark)
+            if isinstance(node, yaml.SequenceNode):
+                items = (self.convert(item, path / i) for i, item in enumerate(node.value))
+                return Sequence(tuple(items), mark)
+            return Scalar(self._number_checked(_scalar(node), path), mark)
+        finally:
+            self._open.discard(id(node))
+
+    def _number_checked(self, value: ScalarValue, path: Path) -> ScalarValue:
+        if isinstance(value, float) and not math.isfinite(value):
+            self.errors.append(FieldError(path, f"{value} is not a number that a configuration can hold"))
+            return None
+        return value
+
+    def _mapping(self, node: yaml.MappingNode, path: Path, mark: Mark) -> Mapping:
+        entries: list[Entry] = []
+        seen: dict[str, Mark] = {}
+        for key_node, value_node in node.value:
+            if _is_merge(key_node):
+                merged = self._merged(value_node, path)
+            else:
+                key = self._key(key_node)
+                merged = [Entry(key, self.convert(value_node, path / key), _mark(key_node))]
+            for entry in merged:
+                if entry.key in seen:
+                    self.errors.append(duplicate(path / entry.key, seen[entry.key], entry.mark))
+                seen[entry.key] = entry.mark
+                entries.append(entry)
+        return Mapping(tuple(entries), mark)
+
+    def _merged(self, node: yaml.Node, path: Path) -> list[Entry]:
+        """The entries that `<<` brings in. A list of mappings is read from its end: the first one wins."""
+        sources = list(reversed(node.value)) if isinstance(node, yaml.SequenceNode) else [node]
+        entries: list[Entry] = []
+        for source in sources:
+            converted = self.convert(source, path)
+            if not isinstance(converted, Mapping):
+                raise SyntaxProblem(_mark(node), "a merge (<<) takes a mapping or a list of mappings")
+            entries.extend(converted.entries)
+        return entries
+
+    def _key(self, node: yaml.Node) -> str:
+        if not isinstance(node, yaml.ScalarNode):
+            raise SyntaxProblem(_mark(node), "a key must be a string, not a list or a mapping")
+        value = _scalar(node)
+        if isinstance(value, str):
+            return value
+        if value is None:
+            raise SyntaxProblem(_mark(node), "a key must be a string, not null")
+        if isinstance(value, bool):
+            return str(value).lower()
+        return str(value)
+
+
+def duplicate(path: Path, first: Mark, second: Mark) -> FieldError:
+    key = path[-1]
+    return FieldError(
+        path,
+        f'the key "{key}" is here a second time; the first is in line {first.line}',
+        f'a mapping has each key once: merge the two into one "{key}"',
+        mark=second,
+    )
+
+
+def _scalar(node: yaml.ScalarNode) -> ScalarValue:
+    tag, text = node.tag, node.value
+    if tag == _TAG + "binary":
+        try:
+            return base64.b64decode(text).decode("utf-8", "surrogateescape")
+        except binascii.Error:
+            raise SyntaxProblem(_mark(node), "!!binary is not followed by base64 text") from None
+    if tag == _QUOTED or tag == _TAG + "str":
+        return str(text)
+    # `!!int "5"` and the like say that the text is to be resolved; a tag of nobody's leaves a string.
+    return scalars.resolve(text) if tag == _PLAIN or tag.startswith(_TAG) else str(text)
+
+
+def _is_merge(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and node.value == "<<" and node.tag in (_PLAIN, _TAG + "merge")
+
+
+def _mark(node: yaml.Node) -> Mark:
+    return Mark(node.start_mark.line + 1, node.start_mark.column + 1)

@@ -1,0 +1,212 @@
+"""The scheduling cycle: where one pod goes, decided over a snapshot.
+
+Comes in: a pod and the cluster as it stands. Goes out: a Decision with its record. Nothing is sent, assumed or
+queued here; that is for whoever asked.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from time import perf_counter
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from bayplan.cycle.decision import NO_NODES, Decision
+from bayplan.cycle.evaluation import ProfileEvaluation
+from bayplan.cycle.window import cut, n_feasible_wanted
+from bayplan.framework import (
+    Code,
+    CycleState,
+    Diagnosis,
+    FilterOutcome,
+    IntArray,
+    NodeTable,
+    PreFilterOutcome,
+    Runner,
+    ScoreOutcome,
+    Status,
+)
+from bayplan.observe.record import Record
+
+if TYPE_CHECKING:
+    from bayplan.cache.snapshot import CacheSnapshot
+    from bayplan.model import Pod
+
+logger = logging.getLogger("bayplan.cycle")
+
+#: upstream logs the steps of an attempt that takes longer.
+SLOW_SECONDS: Final = 0.1
+
+
+class SchedulingCycle:
+    """Decides for the pods of one profile."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        evaluation: ProfileEvaluation,
+        snapshot: CacheSnapshot,
+        *,
+        profile_name: str,
+        percentage_of_nodes_to_score: int = 0,
+        seed: int | None = None,
+    ) -> None:
+        self._runner = runner
+        self._evaluation = evaluation
+        self._snapshot = snapshot
+        self._profile_name = profile_name
+        self._percentage = percentage_of_nodes_to_score
+        self._adaptive = runner.has_per_node_form()
+        #: Ties are broken by this stream, so that a run can be repeated.
+        self._random = random.Random(seed)  # noqa: S311  a choice among equals, not a secret
+        self._next_start = 0
+
+    def schedule(self, pod: Pod, state: CycleState | None = None) -> Decision:
+        # 1. Ask every PreFilter plugin what this pod needs, once.
+        # 2. Filter: one verdict per plugin, the first rejection of a node counts.
+        # 3. No node left: ask PostFilter whether evicting someone helps.
+        # 4. Score the nodes left, normalise to 0–100, weigh, add up.
+        # 5. Take the highest; break ties with the cycle's own random stream.
+        record = Record(pod.key, pod.uid, self._profile_name)
+        start = perf_counter()
+        decision = self._schedule(pod, state if state is not None else CycleState(), record)
+        record.finish(perf_counter() - start)
+        if record.seconds > SLOW_SECONDS:
+            logger.warning("Slow attempt: pod=%s %s", pod.key, record.describe_steps())
+        return decision
+
+    def _schedule(self, pod: Pod, state: CycleState, record: Record) -> Decision:
+        nodes = self._snapshot.nodes
+        if not len(nodes):
+            return Decision(Status.unresolvable(NO_NODES), record, nominate="")
+        with record.step("PreFilter"):
+            asked = self._runner.pre_filter(state, pod, nodes)
+        if not (asked.status.is_success or asked.status.is_rejection):
+            return Decision(asked.status, record, nominate="")
+        diagnosis = Diagnosis(nodes)
+        diagnosis.unschedulable_plugins |= asked.narrowed_by
+        if asked.status.is_rejection:
+            diagnosis.reject_all(asked.status)
+            return self._post_filter(pod, state, diagnosis, record)
+        with record.step("Filter"):
+            found = self._find_feasible(pod, state, nodes, asked, diagnosis)
+        if isinstance(found, Status):
+            return Decision(found, record, nominate="")
+        record.note_filter(diagnosis.outcome)
+        if not len(found):
+            return self._post_filter(pod, state, diagnosis, record)
+        return self._choose(pod, state, found, diagnosis, record)
+
+    # --- feasibility ------------------------------------------------------------------------------
+
+    def _find_feasible(
+        self,
+        pod: Pod,
+        state: CycleState,
+        nodes: NodeTable,
+        asked: PreFilterOutcome,
+        diagnosis: Diagnosis,
+    ) -> NodeTable | Status:
+        """The feasible nodes as a table, or the error that ended the search."""
+        if nominated := self._nominated_node(pod, state, nodes):
+            diagnosis.outcome = None
+            return nominated
+        candidates = nodes
+        if asked.result.node_names is not None:
+            rows = [row for name in asked.result.node_names if (row := nodes.position(name)) is not None]
+            candidates = nodes.select(np.array(sorted(rows), dtype=np.int64))
+            plugins = "[" + " ".join(sorted(asked.narrowed_by)) + "]"
+            diagnosis.absent = Status.unresolvable(f"node(s) didn't satisfy plugin(s) {plugins}")
+        outcome = self._evaluation.filter(state, pod, candidates)
+        if outcome.error is not None:
+            return outcome.error
+        diagnosis.add_outcome(outcome)
+        return candidates.select(self._window(outcome, candidates))
+
+    def _nominated_node(self, pod: Pod, state: CycleState, nodes: NodeTable) -> NodeTable | None:
+        """The node promised to the pod, if it fits now: then no other is looked at."""
+        name = pod.status.nominated_node_name
+        position = nodes.position(name) if name else None
+        if position is None:
+            return None
+        alone = nodes.select(np.array([position], dtype=np.int64))
+        outcome = self._evaluation.filter(state, pod, alone)
+        if outcome.error is not None:
+            logger.error("Evaluation failed on nominated node: pod=%s node=%s: %s", pod.key, name, outcome.error)
+            return None
+        return alone if outcome.feasible[0] else None
+
+    def _window(self, outcome: FilterOutcome, candidates: NodeTable) -> IntArray:
+        n_nodes = len(candidates)
+        wanted = n_feasible_wanted(n_nodes, self._percentage, adaptive=self._adaptive)
+        if not self._runner.has("score"):
+            wanted = 1
+        if wanted >= n_nodes:
+            return np.flatnonzero(outcome.feasible)
+        order = self._snapshot.search_order() if candidates.is_whole else np.arange(n_nodes)
+        positions, n_seen = cut(outcome.feasible, order, self._next_start % n_nodes, wanted)
+        self._next_start = (self._next_start + n_seen) % len(self._snapshot.nodes)
+        return positions
+
+    # --- no node ----------------------------------------------------------------------------------
+
+    def _post_filter(self, pod: Pod, state: CycleState, diagnosis: Diagnosis, record: Record) -> Decision:
+        nominate: str | None = ""
+        if self._runner.has("postFilter"):
+            with record.step("PostFilter"):
+                result = self._runner.post_filter(state, pod, diagnosis)
+            diagnosis.post_filter_message = result.status.message
+            nominate = result.nominated_node_name
+        return Decision(
+            Status(Code.UNSCHEDULABLE, (diagnosis.message(),)),
+            record,
+            diagnosis=diagnosis,
+            nominate=nominate,
+            n_evaluated=len(diagnosis.nodes),
+        )
+
+    # --- choice -----------------------------------------------------------------------------------
+
+    def _choose(
+        self, pod: Pod, state: CycleState, feasible: NodeTable, diagnosis: Diagnosis, record: Record
+    ) -> Decision:
+        n_rejected = 0
+        if diagnosis.outcome is not None:
+            n_rejected = int(np.count_nonzero(~diagnosis.outcome.feasible))
+        scores: ScoreOutcome | None = None
+        position = 0
+        if len(feasible) > 1:
+            scored = self._score(pod, state, feasible, record)
+            if isinstance(scored, Status):
+                return Decision(scored, record, nominate="")
+            scores = scored
+            position = self._pick(scored.totals)
+            record.note_scores(scored)
+        record.node_name = str(feasible.names[position])
+        return Decision(
+            Status.success(),
+            record,
+            node_name=record.node_name,
+            scores=scores,
+            n_evaluated=len(feasible) + n_rejected,
+            n_feasible=len(feasible),
+        )
+
+    def _score(
+        self, pod: Pod, state: CycleState, feasible: NodeTable, record: Record
+    ) -> ScoreOutcome | Status:
+        if not self._runner.has("score"):
+            # Without scorers every node is as good as any other.
+            return ScoreOutcome(feasible, {}, np.ones(len(feasible), dtype=np.int64))
+        with record.step("PreScore"):
+            status = self._runner.pre_score(state, pod, feasible)
+        if not status.is_success:
+            return status
+        with record.step("Score"):
+            return self._runner.score(state, pod, feasible)
+
+    def _pick(self, totals: IntArray) -> int:
+        best = np.flatnonzero(totals == totals.max())
+        return int(best[0] if len(best) == 1 else best[self._random.randrange(len(best))])

@@ -1,0 +1,109 @@
+"""The framework: the contract between the scheduler and its plugins, and all that a plugin imports.
+
+`plugin` is the file to read first. The rest of the package runs plugins and knows nothing of the cluster:
+the cache implements `NodeTable`, the cycle calls the runners.
+"""
+
+from bayplan.config.args import Args
+from bayplan.framework.binding import BindingRunner, BindPlan
+from bayplan.framework.calls import Bound, Caller, Observer
+from bayplan.framework.contract import PluginError, check_class
+from bayplan.framework.diagnosis import Diagnosis
+from bayplan.framework.events import Action, ClusterEvent, Hint, QueueingHint, Resource
+from bayplan.framework.handle import (
+    Client,
+    Clock,
+    Evaluation,
+    EventRecorder,
+    Handle,
+    Informers,
+    Lister,
+    Nominator,
+    Snapshot,
+    WaitingPod,
+    WaitingPods,
+)
+from bayplan.framework.nodes import LabelColumn, NodeInfo, NodeTable, PodQuery, TermColumn, TermKind
+from bayplan.framework.normalize import default_normalize
+from bayplan.framework.outcomes import Decided, FilterOutcome, PluginScores, ScoreOutcome
+from bayplan.framework.plugin import (
+    Plugin,
+    PostFilterResult,
+    PreBindPreFlight,
+    PreFilterResult,
+    Reads,
+    registered_events,
+)
+from bayplan.framework.points import POINTS, Point
+from bayplan.framework.profile import Placed, ProfilePlugins
+from bayplan.framework.registry import Registration, Registry
+from bayplan.framework.runner import MAX_SCORE, MIN_SCORE, Answers, AskAlways, PermitOutcome, PreFilterOutcome, Runner
+from bayplan.framework.state import CycleState
+from bayplan.framework.status import SUCCESS, Code, Status
+from bayplan.framework.verdict import BoolArray, IntArray, Rejection, Verdict
+
+__all__ = [
+    "MAX_SCORE",
+    "MIN_SCORE",
+    "POINTS",
+    "SUCCESS",
+    "Action",
+    "Answers",
+    "Args",
+    "AskAlways",
+    "BindPlan",
+    "BindingRunner",
+    "BoolArray",
+    "Bound",
+    "Caller",
+    "Client",
+    "Clock",
+    "ClusterEvent",
+    "Code",
+    "CycleState",
+    "Decided",
+    "Diagnosis",
+    "Evaluation",
+    "EventRecorder",
+    "FilterOutcome",
+    "Handle",
+    "Hint",
+    "Informers",
+    "IntArray",
+    "LabelColumn",
+    "Lister",
+    "NodeInfo",
+    "NodeTable",
+    "Nominator",
+    "Observer",
+    "PermitOutcome",
+    "Placed",
+    "Plugin",
+    "PluginError",
+    "PluginScores",
+    "PodQuery",
+    "Point",
+    "PostFilterResult",
+    "PreBindPreFlight",
+    "PreFilterOutcome",
+    "PreFilterResult",
+    "ProfilePlugins",
+    "QueueingHint",
+    "Reads",
+    "Registration",
+    "Registry",
+    "Rejection",
+    "Resource",
+    "Runner",
+    "ScoreOutcome",
+    "Snapshot",
+    "Status",
+    "TermColumn",
+    "TermKind",
+    "Verdict",
+    "WaitingPod",
+    "WaitingPods",
+    "check_class",
+    "default_normalize",
+    "registered_events",
+]

@@ -1,0 +1,110 @@
+"""The one way a plugin's method is called: timed, guarded, its answer brought into one form.
+
+A plugin that raises yields an ERROR status; a plugin that answers with something the contract does not know
+yields an ERROR status that says so. Nothing a plugin does gets past here as an exception.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any, Final, Protocol
+
+from bayplan.framework.contract import n_arguments
+from bayplan.framework.plugin import Plugin
+from bayplan.framework.points import METHODS, Point
+from bayplan.framework.status import SUCCESS, Code, Status
+
+logger = logging.getLogger("bayplan.framework")
+
+
+class Observer(Protocol):
+    """Told about every call and every extension point: metrics and records hang on this."""
+
+    def plugin_called(self, point: str, plugin: str, code: Code, seconds: float) -> None: ...
+
+    def point_done(self, point: str, code: Code, seconds: float) -> None: ...
+
+
+class NoObserver:
+    """Nobody is listening."""
+
+    def plugin_called(self, point: str, plugin: str, code: Code, seconds: float) -> None:
+        pass
+
+    def point_done(self, point: str, code: Code, seconds: float) -> None:
+        pass
+
+
+class Bound:
+    """One method of one plugin, ready to be called with as many arguments as it takes."""
+
+    __slots__ = ("function", "is_per_node", "n_arguments", "name", "plugin", "point")
+
+    #: Methods of the per-node form.
+    _PER_NODE: Final = frozenset({"filter", "score"})
+
+    def __init__(self, plugin: Plugin, method_name: str, point: Point) -> None:
+        self.plugin: Final = plugin
+        self.name: Final = plugin.name
+        #: The point's title, as it stands in messages and metrics.
+        self.point: Final = point.title
+        self.function: Final[Callable[..., Any]] = getattr(plugin, method_name)
+        self.n_arguments: Final = n_arguments(self.function, METHODS[method_name])
+        self.is_per_node: Final = method_name in self._PER_NODE
+
+
+class Caller:
+    """Calls bound methods and tells the observer."""
+
+    def __init__(self, observer: Observer | None = None) -> None:
+        self.observer: Observer = observer or NoObserver()
+
+    def call(self, bound: Bound, *arguments: Any) -> Any:
+        """The method's answer; an ERROR Status if it raised."""
+        start = perf_counter()
+        answer: Any
+        try:
+            answer = bound.function(*arguments[: bound.n_arguments])
+        except Exception as error:
+            answer = _raised(bound, error)
+        self._observe(bound, answer, start)
+        return answer
+
+    async def call_async(self, bound: Bound, *arguments: Any) -> Any:
+        """The same for a coroutine of the binding cycle."""
+        start = perf_counter()
+        answer: Any
+        try:
+            answer = await bound.function(*arguments[: bound.n_arguments])
+        except Exception as error:
+            answer = _raised(bound, error)
+        self._observe(bound, answer, start)
+        return answer
+
+    def _observe(self, bound: Bound, answer: Any, start: float) -> None:
+        status = getattr(answer, "status", answer)
+        code = status.code if isinstance(status, Status) else Code.SUCCESS
+        self.observer.plugin_called(bound.point, bound.name, code, perf_counter() - start)
+
+
+def _raised(bound: Bound, error: Exception) -> Status:
+    logger.error("Plugin raised: plugin=%s point=%s", bound.name, bound.point, exc_info=error)
+    return Status.failed(error)
+
+
+def as_status(bound: Bound, answer: Any) -> Status:
+    """None and Status as they are; anything else is the plugin's mistake."""
+    if answer is None:
+        return SUCCESS
+    if isinstance(answer, Status):
+        return answer
+    return Status.failed(
+        f"{bound.point} must return a Status or None, got {type(answer).__name__}: {answer!r:.80}"
+    )
+
+
+def wrapped(text: str, status: Status, plugin: str) -> Status:
+    """ERROR with kube-scheduler's words around a plugin's failure."""
+    return Status(Code.ERROR, (f"{text}: {status.message}",), plugin=plugin, error=status.error)

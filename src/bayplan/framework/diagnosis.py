@@ -1,0 +1,92 @@
+"""Diagnosis: why an attempt found no node, for the pod's message, for PostFilter and for the queue."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from bayplan.framework.nodes import NodeTable
+from bayplan.framework.outcomes import FilterOutcome
+from bayplan.framework.status import Code, Status
+from bayplan.framework.verdict import IntArray
+
+
+class Diagnosis:
+    """A status for every node of the snapshot.
+
+    Nodes that Filter looked at have their own; all others share `absent`: what PreFilter said when it rejected
+    the pod outright, or that they were not among the nodes PreFilter allowed.
+    """
+
+    def __init__(self, nodes: NodeTable) -> None:
+        #: Every node of the snapshot.
+        self.nodes = nodes
+        self.outcome: FilterOutcome | None = None
+        self.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+        self.pre_filter_message = ""
+        self.post_filter_message = ""
+        #: Plugins that rejected the pod; an event that one of them waits for tries the pod again.
+        self.unschedulable_plugins: set[str] = set()
+        self.pending_plugins: set[str] = set()
+
+    def reject_all(self, status: Status) -> None:
+        """PreFilter turned the pod down: every node has this status."""
+        self.absent = status
+        self.pre_filter_message = status.message
+        self._blame(status.plugin, status.code)
+
+    def add_outcome(self, outcome: FilterOutcome) -> None:
+        self.outcome = outcome
+        for plugin, code in outcome.rejecting_plugins():
+            self._blame(plugin, code)
+
+    def _blame(self, plugin: str, code: Code) -> None:
+        if not plugin:
+            return
+        self.unschedulable_plugins.add(plugin)
+        if code is Code.PENDING:
+            self.pending_plugins.add(plugin)
+
+    def status(self, node_name: str) -> Status:
+        """Why the pod cannot run on the node."""
+        if self.outcome is not None:
+            position = self.outcome.nodes.position(node_name)
+            if position is not None:
+                found = self.outcome.status(position)
+                if found is not None:
+                    return found
+        return self.absent
+
+    def rows_with(self, code: Code) -> IntArray:
+        """The rows, in the whole table, of the nodes whose status has *code*."""
+        codes = np.full(len(self.nodes), self.absent.code, dtype=np.int8)
+        if self.outcome is not None:
+            own = self.outcome.codes()
+            judged = own != Code.SUCCESS
+            codes[self.outcome.nodes.rows[judged]] = own[judged]
+        return np.flatnonzero(codes == code)
+
+    def message(self) -> str:
+        """`0/N nodes are available: …`, as kube-scheduler words it."""
+        n_nodes = len(self.nodes)
+        text = f"0/{n_nodes} nodes are available:"
+        if self.pre_filter_message:
+            text += f" {self.pre_filter_message}."
+        elif counted := self._reasons(n_nodes):
+            # Sorted as text, so "10 x" comes before "9 x".
+            text += " " + ", ".join(sorted(f"{count} {reason}" for reason, count in counted.items())) + "."
+        if self.post_filter_message:
+            text += f" {self.post_filter_message}"
+        return text
+
+    def _reasons(self, n_nodes: int) -> Counter[str]:
+        reasons: Counter[str] = Counter()
+        n_judged = 0
+        if self.outcome is not None:
+            reasons.update(self.outcome.reasons())
+            n_judged = int(np.count_nonzero(~self.outcome.feasible))
+        if n_judged < n_nodes:
+            for reason in self.absent.reasons:
+                reasons[reason] += n_nodes - n_judged
+        return reasons

@@ -1,0 +1,164 @@
+"""Handle: what a plugin may reach besides the pod and the nodes it is given.
+
+Given to every plugin's constructor as `self.handle`. Everything here may be kept; what it shows moves with
+the cluster. During a scheduling cycle the snapshot stands still.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from bayplan.framework.nodes import NodeTable
+    from bayplan.framework.status import Status
+    from bayplan.model import Node, Pod
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Clock(Protocol):
+    """Time, injected so that a test or a simulation can own it."""
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+
+    def monotonic(self) -> float:
+        """Seconds that never go back, for measuring."""
+
+
+class Snapshot(Protocol):
+    """The cluster as the current cycle sees it."""
+
+    @property
+    def nodes(self) -> NodeTable:
+        """Every node."""
+
+    @property
+    def generation(self) -> int:
+        """Changes whenever anything in the snapshot did."""
+
+    def pods(self) -> Iterable[Pod]:
+        """Every pod on any node."""
+
+
+class Lister(Protocol[T_co]):
+    """Read access to the objects of one kind, kept up to date by a watch."""
+
+    def get(self, name: str, namespace: str = "") -> T_co | None: ...
+
+    def list(self, namespace: str | None = None) -> Sequence[T_co]: ...
+
+
+class Informers(Protocol):
+    """Objects of any kind in the cluster, custom resources included."""
+
+    def lister(self, kind: type[T]) -> Lister[T]:
+        """A lister of a kind of `bayplan.model`, for example `lister(StorageClass)`."""
+
+    def custom(self, api_version: str, plural: str) -> Lister[dict[str, Any]]:
+        """A lister of any other resource, as plain dictionaries: `custom("example.com/v1", "foos")`."""
+
+    def on_change(self, kind: type[T], callback: Callable[[T | None, T | None], None]) -> None:
+        """Call *callback(old, new)* on every change; old is None on creation, new on deletion."""
+
+
+class Client(Protocol):
+    """The API server, for the binding cycle. Calls raise `ApiError` with the server's status."""
+
+    async def request(self, method: str, path: str, body: object | None = None) -> dict[str, Any]: ...
+
+    async def bind(self, pod: Pod, node_name: str) -> None: ...
+
+
+class EventRecorder(Protocol):
+    """Emits events.k8s.io events."""
+
+    def event(
+        self, regarding: Pod | Node, *, kind: str, reason: str, action: str, note: str, related: object = None
+    ) -> None:
+        """*kind* is Normal or Warning; *note* is cut at 1024 bytes as Kubernetes does."""
+
+
+class WaitingPod(Protocol):
+    """A pod that Permit holds."""
+
+    @property
+    def pod(self) -> Pod: ...
+
+    @property
+    def pending_plugins(self) -> Sequence[str]: ...
+
+    def allow(self, plugin_name: str) -> None:
+        """*plugin_name* waits no longer; when no plugin does, the pod is bound."""
+
+    def reject(self, plugin_name: str, message: str) -> bool:
+        """Give the pod back to the queue; False if it was decided already."""
+
+
+class WaitingPods(Protocol):
+    def __iter__(self) -> Iterator[WaitingPod]: ...
+
+    def get(self, uid: str) -> WaitingPod | None: ...
+
+
+class Nominator(Protocol):
+    """Pods that were promised a node by preemption and are not there yet."""
+
+    def add(self, pod: Pod, node_name: str) -> None: ...
+
+    def remove(self, pod: Pod) -> None: ...
+
+    def nominated(self, node_name: str) -> Sequence[Pod]: ...
+
+    def nodes(self) -> Iterable[str]:
+        """The nodes that have nominated pods."""
+
+
+class Evaluation(Protocol):
+    """Runs the profile's filters on what-ifs; this is what preemption is made of."""
+
+    def filter_node(self, state: Any, pod: Pod, node_name: str) -> Status:
+        """The profile's Filter plugins on one node as it stands, nominated pods counted."""
+
+    def move_pod(self, state: Any, pod: Pod, moved: Pod, node_name: str, *, add: bool) -> Status:
+        """Add *moved* to (or remove it from) *node_name* for the length of the what-if, and tell every
+        PreFilter plugin about it through add_pod/remove_pod."""
+
+    def what_if(self) -> Any:
+        """A context manager: pods moved within it are back where they were when it ends."""
+
+
+class Handle(Protocol):
+    """See the module's text."""
+
+    @property
+    def profile_name(self) -> str: ...
+
+    @property
+    def clock(self) -> Clock: ...
+
+    @property
+    def snapshot(self) -> Snapshot: ...
+
+    @property
+    def informers(self) -> Informers: ...
+
+    @property
+    def client(self) -> Client: ...
+
+    @property
+    def recorder(self) -> EventRecorder: ...
+
+    @property
+    def waiting_pods(self) -> WaitingPods: ...
+
+    @property
+    def nominator(self) -> Nominator: ...
+
+    @property
+    def evaluation(self) -> Evaluation: ...
+
+    def activate(self, pods: Iterable[Pod]) -> None:
+        """Try these waiting pods again now, whatever their backoff."""

@@ -1,0 +1,265 @@
+"""NodeTable and NodeInfo: the nodes as a plugin sees them, all at once or one at a time.
+
+A table is a selection of the snapshot's nodes. Every accessor returns an array aligned with it: entry *i*
+speaks of node *i* of this table. Arrays are read-only; they belong to the scheduler and are shared between
+plugins. The scheduler's cache implements both types; a plugin imports them from here.
+
+Units: cpu in milli-cores, everything else in its base unit (bytes, pieces), as in kube-scheduler.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayplan.framework.status import Code
+from bayplan.framework.verdict import BoolArray, IntArray, Verdict
+
+if TYPE_CHECKING:
+    from bayplan.model import (
+        AffinityTerm,
+        HostPort,
+        LazyErrorNodeSelector,
+        Node,
+        NodeTerm,
+        Pod,
+        Selector,
+        Taint,
+    )
+
+
+class LabelColumn:
+    """One label key over all nodes of a table. Compare it with a string to get a mask."""
+
+    __slots__ = ("codes", "values")
+
+    def __init__(self, codes: NDArray[np.int32], values: Sequence[str]) -> None:
+        #: int32, shape (n_nodes,): the number of the node's value, −1 where the label is absent.
+        self.codes = codes
+        #: Value number → value. May hold values that no node of this table has.
+        self.values = values
+
+    def __eq__(self, value: object) -> BoolArray:  # type: ignore[override]
+        return self.codes == self._code(value)
+
+    def __ne__(self, value: object) -> BoolArray:  # type: ignore[override]
+        """True where the label has another value, or is absent."""
+        return self.codes != self._code(value)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def present(self) -> BoolArray:
+        return self.codes >= 0
+
+    def isin(self, values: Iterable[str]) -> BoolArray:
+        return np.isin(self.codes, [self._code(value) for value in values])
+
+    def to_list(self) -> list[str | None]:
+        """The values as strings, None where the label is absent."""
+        return [self.values[code] if code >= 0 else None for code in self.codes.tolist()]
+
+    def numbers(self, default: int) -> IntArray:
+        """The values as integers; *default* where the label is absent or not a number."""
+        parsed = np.array([_to_int(value, default) for value in self.values] + [default], dtype=np.int64)
+        return parsed[self.codes]  # −1 picks the last entry, the default
+
+    def _code(self, value: object) -> int:
+        try:
+            return self.values.index(value)  # type: ignore[arg-type]
+        except ValueError:
+            return -2  # equal to no node's number
+
+
+def _to_int(text: str, default: int) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        return default
+
+
+class PodQuery(NamedTuple):
+    """Which of the pods on a node to count: those in *namespaces* that match every selector."""
+
+    namespaces: frozenset[str]
+    selectors: tuple[Selector, ...]
+    #: Whether pods that are being deleted count too.
+    terminating: bool = True
+
+
+class TermKind(Enum):
+    """The pod (anti)affinity terms that a pod on a node can carry."""
+
+    REQUIRED_AFFINITY = "required affinity"
+    REQUIRED_ANTI_AFFINITY = "required anti-affinity"
+    PREFERRED_AFFINITY = "preferred affinity"
+    PREFERRED_ANTI_AFFINITY = "preferred anti-affinity"
+
+
+class TermColumn(NamedTuple):
+    """A distinct (anti)affinity term of pods that are on nodes, and how many pods of each node carry it."""
+
+    term: AffinityTerm
+    #: The term's weight; 0 for a required one.
+    weight: int
+    #: int64, shape (n_nodes,)
+    carriers: IntArray
+
+
+class NodeTable(ABC):
+    """Nodes as columns. `len(nodes)` is n_nodes; entry *i* of every column speaks of node *i*."""
+
+    # --- which nodes ------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def rows(self) -> IntArray:
+        """int64, shape (n_nodes,): where the nodes stand in the snapshot's whole table."""
+
+    @property
+    @abstractmethod
+    def is_whole(self) -> bool:
+        """Whether this is every node of the snapshot, in the snapshot's order."""
+
+    @property
+    @abstractmethod
+    def names(self) -> NDArray[np.object_]:
+        """The nodes' names; `nodes.names != "a"` is a mask."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def __getitem__(self, position: int) -> NodeInfo:
+        """One node, for code that looks at nodes one at a time."""
+
+    def __iter__(self) -> Iterator[NodeInfo]:
+        return (self[position] for position in range(len(self)))
+
+    @abstractmethod
+    def select(self, positions: IntArray) -> NodeTable:
+        """The table of the nodes at *positions*, in that order."""
+
+    @abstractmethod
+    def position(self, name: str) -> int | None:
+        """Where the node called *name* stands in this table, None if it is not in it."""
+
+    # --- what the nodes are -----------------------------------------------------------------------
+
+    @abstractmethod
+    def label(self, key: str) -> LabelColumn: ...
+
+    @abstractmethod
+    def matches(self, selector: LazyErrorNodeSelector | NodeTerm | Selector) -> BoolArray:
+        """Which nodes a selector accepts: a label selector, a term of node affinity, or several terms."""
+
+    @abstractmethod
+    def unschedulable(self) -> BoolArray:
+        """Which nodes are cordoned (`spec.unschedulable`)."""
+
+    @abstractmethod
+    def taint_sets(self) -> tuple[NDArray[np.int32], Sequence[tuple[Taint, ...]]]:
+        """Number of each node's set of taints, and the sets: work a rule out per set, then gather.
+
+        ``codes, sets = nodes.taint_sets(); np.array([rule(s) for s in sets])[codes]``
+        """
+
+    @abstractmethod
+    def allocatable(self, resource: str) -> IntArray:
+        """What the node offers of *resource*; 0 where it offers none."""
+
+    @abstractmethod
+    def image_size(self, image: str) -> IntArray:
+        """Bytes of *image* (normalised name) where it is present, else 0."""
+
+    @abstractmethod
+    def image_spread(self, image: str) -> int:
+        """On how many nodes of the whole cluster *image* is present."""
+
+    # --- what runs on them ------------------------------------------------------------------------
+
+    @abstractmethod
+    def requested(self, resource: str) -> IntArray:
+        """What the pods on the node request of *resource*."""
+
+    @abstractmethod
+    def nonzero_requested(self, resource: str) -> IntArray:
+        """The same for `cpu` and `memory`, pods without a request counted with 100m and 200Mi."""
+
+    @abstractmethod
+    def pod_counts(self) -> IntArray:
+        """How many pods are on the node."""
+
+    @abstractmethod
+    def count_pods(self, query: PodQuery) -> IntArray:
+        """How many pods on each node match *query*; kept up to date, so asking again is cheap."""
+
+    @abstractmethod
+    def affinity_terms(self, kind: TermKind) -> Sequence[TermColumn]:
+        """The distinct terms that pods on any node of the cluster carry."""
+
+    @abstractmethod
+    def ports_taken(self, ports: Iterable[HostPort]) -> BoolArray:
+        """Where one of *ports* conflicts with a host port in use."""
+
+    @abstractmethod
+    def claim_users(self, claim_key: str) -> IntArray:
+        """How many pods on each node use the PersistentVolumeClaim `namespace/name`."""
+
+    # --- answers ----------------------------------------------------------------------------------
+
+    def accept_all(self) -> Verdict:
+        return Verdict(len(self))
+
+    def reject(self, where: BoolArray, reason: str, code: Code = Code.UNSCHEDULABLE) -> Verdict:
+        """A verdict that rejects the nodes in *where* for *reason*; chain `.reject(…)` for further reasons."""
+        return Verdict(len(self)).reject(where, reason, code)
+
+    def reject_all(self, reason: str, code: Code = Code.UNSCHEDULABLE) -> Verdict:
+        return self.reject(np.ones(len(self), dtype=np.bool_), reason, code)
+
+
+class NodeInfo(ABC):
+    """One node with the pods on it, as the snapshot (or a what-if of preemption) has it."""
+
+    @property
+    @abstractmethod
+    def node(self) -> Node:
+        """The Node object; `node.node.raw` is the whole object as the API server sent it."""
+
+    @property
+    @abstractmethod
+    def pods(self) -> Sequence[Pod]:
+        """The pods on the node, assumed ones included."""
+
+    @property
+    @abstractmethod
+    def allocatable(self) -> Mapping[str, int]: ...
+
+    @property
+    @abstractmethod
+    def requested(self) -> Mapping[str, int]: ...
+
+    @property
+    def name(self) -> str:
+        return self.node.name
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        return self.node.labels
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        return self.node.metadata.annotations or {}
+
+    @property
+    def raw(self) -> Mapping[str, Any]:
+        return self.node.raw
+
+    def __repr__(self) -> str:
+        return f"<NodeInfo {self.name}>"

@@ -1,0 +1,107 @@
+"""The extension points, as data: names, methods, and which methods belong together.
+
+Everything that must know "what points exist" reads this table: the contract check, the registry, the runner,
+the configuration's expansion, the documentation test.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class Method(NamedTuple):
+    """A method that a plugin may define."""
+
+    name: str
+    #: Parameters after self; those behind `required` may be left out at the end.
+    parameters: tuple[str, ...]
+    required: int
+    is_async: bool = False
+
+
+class Point(NamedTuple):
+    """An extension point of KubeSchedulerConfiguration."""
+
+    #: As written in a configuration: `preFilter`.
+    name: str
+    #: As in kube-scheduler's messages and metrics: `PreFilter`.
+    title: str
+    #: A plugin is on the point when it defines one of these; two of them are two forms of one thing.
+    entries: tuple[Method, ...]
+    #: Further methods that only make sense beside an entry.
+    companions: tuple[Method, ...] = ()
+
+
+def _method(name: str, *parameters: str, optional: int = 0, is_async: bool = False) -> Method:
+    return Method(name, parameters, len(parameters) - optional, is_async)
+
+
+POINTS: Final[tuple[Point, ...]] = (
+    Point("preEnqueue", "PreEnqueue", (_method("pre_enqueue", "pod"),)),
+    Point(
+        "queueSort",
+        "QueueSort",
+        (_method("less", "first", "second"), _method("sort_key", "pod_info")),
+    ),
+    Point(
+        "preFilter",
+        "PreFilter",
+        (_method("pre_filter", "state", "pod", "nodes", optional=1),),
+        (
+            _method("add_pod", "state", "pod", "pod_to_add", "node"),
+            _method("remove_pod", "state", "pod", "pod_to_remove", "node"),
+        ),
+    ),
+    Point(
+        "filter",
+        "Filter",
+        (_method("filter", "state", "pod", "node"), _method("filter_nodes", "state", "pod", "nodes")),
+    ),
+    Point("postFilter", "PostFilter", (_method("post_filter", "state", "pod", "verdicts"),)),
+    Point("preScore", "PreScore", (_method("pre_score", "state", "pod", "nodes"),)),
+    Point(
+        "score",
+        "Score",
+        (_method("score", "state", "pod", "node"), _method("score_nodes", "state", "pod", "nodes")),
+        (_method("normalize_score", "state", "pod", "scores", "nodes", optional=1),),
+    ),
+    Point(
+        "reserve",
+        "Reserve",
+        (_method("reserve", "state", "pod", "node_name"),),
+        (_method("unreserve", "state", "pod", "node_name"),),
+    ),
+    Point("permit", "Permit", (_method("permit", "state", "pod", "node_name"),)),
+    Point(
+        "preBind",
+        "PreBind",
+        (_method("pre_bind", "state", "pod", "node_name", is_async=True),),
+        (_method("pre_bind_pre_flight", "state", "pod", "node_name"),),
+    ),
+    Point("bind", "Bind", (_method("bind", "state", "pod", "node_name", is_async=True),)),
+    Point("postBind", "PostBind", (_method("post_bind", "state", "pod", "node_name", is_async=True),)),
+)
+
+POINT_BY_NAME: Final = {point.name: point for point in POINTS}
+
+#: Methods of a plugin that are on no extension point of the configuration.
+EXTRA_METHODS: Final[tuple[Method, ...]] = (
+    _method("sign", "pod"),
+    _method("events_to_register"),
+)
+
+METHODS: Final[dict[str, Method]] = {
+    method.name: method
+    for method in (
+        *(method for point in POINTS for method in (*point.entries, *point.companions)),
+        *EXTRA_METHODS,
+    )
+}
+
+
+def point_of(method_name: str) -> Point | None:
+    """The extension point that *method_name* belongs to."""
+    for point in POINTS:
+        if any(method.name == method_name for method in (*point.entries, *point.companions)):
+            return point
+    return None

@@ -1,0 +1,385 @@
+"""The runner of the scheduling cycle: the plugins of one profile, asked in order at every extension point.
+
+Comes in: the profile's plugins, as the configuration placed them. Goes out: statuses and outcomes.
+How one method is called is in `calls`; what follows from the answers is here, and nothing else: the runner
+knows neither the queue nor the cache. Its sibling for the binding cycle is in `binding`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+import numpy as np
+
+from bayplan.framework.calls import Bound, Caller, as_status, wrapped
+from bayplan.framework.diagnosis import Diagnosis
+from bayplan.framework.nodes import NodeInfo, NodeTable
+from bayplan.framework.outcomes import Decided, FilterOutcome, PluginScores, ScoreOutcome
+from bayplan.framework.plugin import Plugin, PostFilterResult, PreFilterResult
+from bayplan.framework.profile import ProfilePlugins
+from bayplan.framework.state import CycleState
+from bayplan.framework.status import SUCCESS, Code, Status
+from bayplan.framework.verdict import IntArray, Verdict
+
+if TYPE_CHECKING:
+    from bayplan.model import Pod
+
+MAX_SCORE: Final = 100
+MIN_SCORE: Final = 0
+#: upstream maxTimeout: Permit never holds a pod longer.
+MAX_PERMIT_SECONDS: Final = 15 * 60
+
+
+class Answers(Protocol):
+    """Works out a column plugin's answer; the default asks the plugin, a cache may know it already."""
+
+    def verdict(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> Any: ...
+
+    def scores(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> Any: ...
+
+
+class AskAlways:
+    """Every answer is worked out anew."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def verdict(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> Any:
+        return self._caller.call(bound, state, pod, nodes)
+
+    def scores(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> Any:
+        return self._caller.call(bound, state, pod, nodes)
+
+
+class PreFilterOutcome(NamedTuple):
+    status: Status
+    result: PreFilterResult
+    #: Plugins that narrowed the nodes.
+    narrowed_by: frozenset[str]
+
+
+class PermitOutcome(NamedTuple):
+    status: Status
+    #: Plugin → seconds, when the status is WAIT.
+    waits: Mapping[str, float]
+
+
+class Runner:
+    """Runs the extension points of the queue and of the scheduling cycle for one profile."""
+
+    def __init__(self, plugins: ProfilePlugins, *, answers: Callable[[Caller], Answers] = AskAlways) -> None:
+        self._plugins = plugins
+        self._caller = plugins.caller
+        self._answers = answers(plugins.caller)
+        self._add_pod = plugins.companions("preFilter", "add_pod")
+        self._remove_pod = plugins.companions("preFilter", "remove_pod")
+        self._normalize = plugins.companions("score", "normalize_score")
+        self._unreserve = plugins.companions("reserve", "unreserve")
+
+    def has(self, point: str) -> bool:
+        """Whether any plugin is on *point* (`filter`, `score`, …)."""
+        return bool(self._plugins.on(point))
+
+    def has_per_node_form(self) -> bool:
+        """Whether some Filter or Score plugin looks at nodes one at a time."""
+        return any(bound.is_per_node for point in ("filter", "score") for bound in self._plugins.on(point))
+
+    # --- queue ------------------------------------------------------------------------------------
+
+    def pre_enqueue(self, pod: Pod) -> Status:
+        with self._plugins.timed("PreEnqueue") as done:
+            return done(self._plugins.first_refusal("preEnqueue", pod))
+
+    @property
+    def queue_sort(self) -> Plugin:
+        return self._plugins.on("queueSort")[0].plugin
+
+    # --- scheduling cycle: feasibility ------------------------------------------------------------
+
+    def pre_filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> PreFilterOutcome:
+        with self._plugins.timed("PreFilter") as done:
+            outcome = self._pre_filter(state, pod, nodes)
+            done(outcome.status)
+            return outcome
+
+    def _pre_filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> PreFilterOutcome:
+        result = PreFilterResult()
+        narrowed_by: set[str] = set()
+        refusal = SUCCESS
+        for bound in self._plugins.on("preFilter"):
+            answer = self._caller.call(bound, state, pod, nodes)
+            if isinstance(answer, PreFilterResult):
+                if answer.node_names is not None:
+                    narrowed_by.add(bound.name)
+                result = result.merge(answer)
+                if result.node_names is not None and not result.node_names:
+                    return PreFilterOutcome(_no_node_in_common(narrowed_by), result, frozenset(narrowed_by))
+                continue
+            status = as_status(bound, answer)
+            if status.is_skip:
+                state.skip_filter.add(bound.name)
+            elif status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                return PreFilterOutcome(status.by(bound.name), PreFilterResult(), frozenset())
+            elif status.code is Code.UNSCHEDULABLE:
+                refusal = status.by(bound.name)
+            elif not status.is_success:
+                failed = wrapped(f'running PreFilter plugin "{bound.name}"', status, bound.name)
+                return PreFilterOutcome(failed, PreFilterResult(), frozenset())
+        return PreFilterOutcome(refusal, result, frozenset(narrowed_by))
+
+    def add_pod(self, state: CycleState, pod: Pod, added: Pod, node: NodeInfo) -> Status:
+        """*added* is on *node* now, in a what-if: PreFilter plugins adjust their state."""
+        return self._tell(self._add_pod, "AddPod", state, pod, added, node)
+
+    def remove_pod(self, state: CycleState, pod: Pod, removed: Pod, node: NodeInfo) -> Status:
+        return self._tell(self._remove_pod, "RemovePod", state, pod, removed, node)
+
+    def _tell(
+        self,
+        extensions: Mapping[str, Bound],
+        title: str,
+        state: CycleState,
+        pod: Pod,
+        moved: Pod,
+        node: NodeInfo,
+    ) -> Status:
+        for bound in extensions.values():
+            if bound.name in state.skip_filter:
+                continue
+            status = as_status(bound, self._caller.call(bound, state, pod, moved, node))
+            if not status.is_success:
+                return wrapped(f'running {title} on PreFilter plugin "{bound.name}"', status, bound.name)
+        return SUCCESS
+
+    def filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> FilterOutcome:
+        """Every Filter plugin on every node; the first to reject a node decides."""
+        feasible = np.ones(len(nodes), dtype=np.bool_)
+        outcome = FilterOutcome(nodes, feasible, [])
+        for bound in self._plugins.on("filter"):
+            if bound.name in state.skip_filter:
+                continue
+            verdict = self._verdict(bound, state, pod, nodes, outcome)
+            if outcome.error is not None:
+                break
+            if verdict.accepts_all:
+                continue
+            first = verdict.rejected & outcome.feasible
+            if first.any():
+                outcome.decided.append(Decided(bound.name, verdict, first))
+                outcome.feasible &= ~first
+                if not outcome.feasible.any():
+                    break
+        return outcome
+
+    def _verdict(
+        self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable, outcome: FilterOutcome
+    ) -> Verdict:
+        if bound.is_per_node:
+            verdict = self._filter_one_by_one(bound, state, pod, nodes, outcome)
+        else:
+            answer = self._answers.verdict(bound, state, pod, nodes)
+            verdict = answer if isinstance(answer, Verdict) else Verdict(len(nodes))
+            if answer is not verdict:
+                outcome.error = _filter_error(bound, _not_a_verdict(bound, answer))
+        return verdict
+
+    def _filter_one_by_one(
+        self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable, outcome: FilterOutcome
+    ) -> Verdict:
+        statuses: dict[int, Status] = {}
+        for position in np.flatnonzero(outcome.feasible).tolist():
+            status = as_status(bound, self._caller.call(bound, state, pod, nodes[position]))
+            if status.is_success:
+                continue
+            if not status.is_rejection:
+                outcome.error = _filter_error(bound, status)
+                break
+            statuses[position] = status.by(bound.name)
+        return Verdict(len(nodes), statuses=statuses)
+
+    def post_filter(self, state: CycleState, pod: Pod, diagnosis: Diagnosis) -> PostFilterResult:
+        with self._plugins.timed("PostFilter") as done:
+            result = self._post_filter(state, pod, diagnosis)
+            done(result.status)
+            return result
+
+    def _post_filter(self, state: CycleState, pod: Pod, diagnosis: Diagnosis) -> PostFilterResult:
+        nominated: str | None = None
+        reasons: list[str] = []
+        rejected_by = ""
+        for bound in self._plugins.on("postFilter"):
+            answer = self._caller.call(bound, state, pod, diagnosis)
+            result = (
+                answer
+                if isinstance(answer, PostFilterResult)
+                else PostFilterResult(None, as_status(bound, answer))
+            )
+            status = result.status
+            if status.is_success:
+                return result
+            if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                return PostFilterResult(result.nominated_node_name, status.by(bound.name))
+            if not status.is_rejection:
+                return PostFilterResult(None, status.by(bound.name))
+            if result.nominated_node_name is not None:
+                nominated = result.nominated_node_name
+            reasons.extend(status.reasons)
+            rejected_by = rejected_by or bound.name
+        return PostFilterResult(nominated, Status(Code.UNSCHEDULABLE, reasons, plugin=rejected_by))
+
+    # --- scheduling cycle: choice -----------------------------------------------------------------
+
+    def pre_score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status:
+        with self._plugins.timed("PreScore") as done:
+            for bound in self._plugins.on("preScore"):
+                status = as_status(bound, self._caller.call(bound, state, pod, nodes))
+                if status.is_skip:
+                    state.skip_score.add(bound.name)
+                elif not status.is_success:
+                    return done(wrapped(f'running PreScore plugin "{bound.name}"', status, bound.name))
+            return done(SUCCESS)
+
+    def score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> ScoreOutcome | Status:
+        """Score, normalise and weigh; a Status when a plugin failed."""
+        with self._plugins.timed("Score") as done:
+            by_plugin: dict[str, PluginScores] = {}
+            totals = np.zeros(len(nodes), dtype=np.int64)
+            for bound in self._plugins.on("score"):
+                if bound.name in state.skip_score:
+                    continue
+                scores = self._score_with(bound, state, pod, nodes)
+                if isinstance(scores, Status):
+                    return done(scores)
+                by_plugin[bound.name] = scores
+                totals += scores.weighted
+            done(SUCCESS)
+            return ScoreOutcome(nodes, by_plugin, totals)
+
+    def _score_with(
+        self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable
+    ) -> PluginScores | Status:
+        raw = self._raw_scores(bound, state, pod, nodes)
+        if isinstance(raw, Status):
+            return _score_error("running Score plugins", bound, raw)
+        normalized = raw
+        if (normalize := self._normalize.get(bound.name)) is not None:
+            copy = raw.copy()
+            answer = self._caller.call(normalize, state, pod, copy, nodes)
+            checked = _checked_scores(bound, copy if answer is None else answer, len(nodes))
+            if isinstance(checked, Status):
+                return _score_error("running Normalize on Score plugins", bound, checked)
+            normalized = checked
+        wrong = (normalized > MAX_SCORE) | (normalized < MIN_SCORE)
+        if wrong.any():
+            return Status.failed(
+                f'applying score defaultWeights on Score plugins: plugin "{bound.name}" returns an invalid score '
+                f"{int(normalized[wrong][0])}, it should in the range of [{MIN_SCORE}, {MAX_SCORE}] after normalizing"
+            ).by(bound.name)
+        return PluginScores(raw, normalized, self._plugins.weights[bound.name])
+
+    def _raw_scores(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray | Status:
+        if not bound.is_per_node:
+            return _checked_scores(bound, self._answers.scores(bound, state, pod, nodes), len(nodes))
+        scores = np.zeros(len(nodes), dtype=np.int64)
+        for position, node in enumerate(nodes):
+            answer = self._caller.call(bound, state, pod, node)
+            if isinstance(answer, Status):
+                return answer
+            if isinstance(answer, bool) or not isinstance(answer, int | np.integer):
+                return Status.failed(
+                    f"Score must return a whole number, got {type(answer).__name__}: {answer!r:.80}"
+                )
+            scores[position] = answer
+        return scores
+
+    # --- scheduling cycle: commitment -------------------------------------------------------------
+
+    def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status:
+        with self._plugins.timed("Reserve") as done:
+            return done(self._plugins.first_refusal("reserve", state, pod, node_name))
+
+    def unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:
+        with self._plugins.timed("Unreserve") as done:
+            for bound in reversed(self._unreserve.values()):
+                self._caller.call(bound, state, pod, node_name)
+            done(SUCCESS)
+
+    def permit(self, state: CycleState, pod: Pod, node_name: str) -> PermitOutcome:
+        with self._plugins.timed("Permit") as done:
+            waits: dict[str, float] = {}
+            waiting: Status | None = None
+            for bound in self._plugins.on("permit"):
+                status = as_status(bound, self._caller.call(bound, state, pod, node_name))
+                if status.is_rejection:
+                    return PermitOutcome(done(status.by(bound.name)), {})
+                if status.code is Code.WAIT:
+                    waits[bound.name] = min(status.timeout_seconds, MAX_PERMIT_SECONDS)
+                    waiting = status
+                elif not status.is_success:
+                    failed = wrapped(f'running Permit plugin "{bound.name}"', status, bound.name)
+                    return PermitOutcome(done(failed), {})
+            return PermitOutcome(done(waiting or SUCCESS), waits)
+
+    # --- besides ----------------------------------------------------------------------------------
+
+    def sign(self, pod: Pod) -> Hashable | None:
+        """What of the pod the profile's Filter and Score plugins look at; None if one of them does not say."""
+        fragments: list[Hashable] = [pod.spec.scheduler_name]
+        for name, plugin in self._plugins.plugins.items():
+            if not (hasattr(plugin, "sign") or self._is_evaluating(name)):
+                continue
+            fragment = plugin.sign(pod) if hasattr(plugin, "sign") else None
+            if fragment is None:
+                return None
+            fragments.append((name, fragment))
+        return tuple(fragments)
+
+    def _is_evaluating(self, plugin_name: str) -> bool:
+        return any(
+            bound.name == plugin_name
+            for point in ("preFilter", "filter", "preScore", "score")
+            for bound in self._plugins.on(point)
+        )
+
+
+def _no_node_in_common(narrowed_by: set[str]) -> Status:
+    if len(narrowed_by) == 1:
+        return Status.unresolvable(f"node(s) didn't satisfy plugin {next(iter(narrowed_by))}")
+    # Written as Go prints a list of strings.
+    names = "[" + " ".join(sorted(narrowed_by)) + "]"
+    return Status.unresolvable(f"node(s) didn't satisfy plugin(s) {names} simultaneously")
+
+
+def _filter_error(bound: Bound, status: Status) -> Status:
+    return wrapped(f'running "{bound.name}" filter plugin', status, bound.name)
+
+
+def _score_error(text: str, bound: Bound, status: Status) -> Status:
+    return wrapped(f'{text}: plugin "{bound.name}" failed with', status, bound.name)
+
+
+def _not_a_verdict(bound: Bound, answer: Any) -> Status:
+    if isinstance(answer, Status) and not answer.is_success:
+        return answer
+    return Status.failed(
+        f"filter_nodes must return a Verdict (nodes.reject(…) or nodes.accept_all()), "
+        f"got {type(answer).__name__}"
+    )
+
+
+def _checked_scores(bound: Bound, answer: Any, n_nodes: int) -> IntArray | Status:
+    if isinstance(answer, Status):
+        return answer
+    if (
+        not isinstance(answer, np.ndarray)
+        or answer.shape != (n_nodes,)
+        or not np.issubdtype(answer.dtype, np.integer)
+    ):
+        shape = (
+            f"{answer.dtype} of shape {answer.shape}"
+            if isinstance(answer, np.ndarray)
+            else type(answer).__name__
+        )
+        return Status.failed(f"scores must be whole numbers of shape ({n_nodes},), got {shape}")
+    return answer.astype(np.int64, copy=False)

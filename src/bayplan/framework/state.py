@@ -1,0 +1,62 @@
+"""CycleState: what the plugins of one attempt tell each other and themselves.
+
+A fresh one is made for every attempt and thrown away after it. Preemption evaluates what-ifs on a clone, so
+that the original is not disturbed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeVar, cast, runtime_checkable
+
+T = TypeVar("T")
+
+
+@runtime_checkable
+class Cloneable(Protocol):
+    """State that is changed in place by add_pod/remove_pod, and so must be copied for a what-if."""
+
+    def clone(self) -> Any: ...
+
+
+class CycleState:
+    """A mapping from a key to anything, for the length of one attempt.
+
+    Keys are usually the plugin's name; read a value back with the type it was written with.
+    """
+
+    __slots__ = ("_values", "skip_filter", "skip_score")
+
+    def __init__(self) -> None:
+        self._values: dict[str, object] = {}
+        #: Plugins whose PreFilter said SKIP: their Filter, add_pod and remove_pod are not called.
+        self.skip_filter: set[str] = set()
+        #: Plugins whose PreScore said SKIP: their Score is not called.
+        self.skip_score: set[str] = set()
+
+    def write(self, key: str, value: object) -> None:
+        self._values[key] = value
+
+    def read(self, key: str, kind: type[T]) -> T:
+        """The value under *key*; KeyError if nobody wrote it, which is a bug in the reader."""
+        value = self._values[key]
+        if not isinstance(value, kind):
+            raise TypeError(f"cycle state {key!r} holds {type(value).__name__}, not {kind.__name__}")
+        return value
+
+    def get(self, key: str, kind: type[T]) -> T | None:
+        """The value under *key*, or None."""
+        return cast("T | None", self._values.get(key)) if key in self._values else None
+
+    def delete(self, key: str) -> None:
+        self._values.pop(key, None)
+
+    def clone(self) -> CycleState:
+        """A copy whose changeable values are copies too."""
+        copy = CycleState()
+        copy.skip_filter = set(self.skip_filter)
+        copy.skip_score = set(self.skip_score)
+        copy._values = {
+            key: value.clone() if isinstance(value, Cloneable) else value
+            for key, value in self._values.items()
+        }
+        return copy

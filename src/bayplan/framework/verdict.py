@@ -1,0 +1,91 @@
+"""Verdict: one Filter plugin's answer about all nodes at once.
+
+The column form states its rejections as masks, each with one reason; the per-node form gives a Status per
+rejected node. Either way a verdict tells which nodes are rejected, and why a given one is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayplan.framework.status import Code, Status
+
+BoolArray: TypeAlias = NDArray[np.bool_]
+IntArray: TypeAlias = NDArray[np.int64]
+
+
+class Rejection(NamedTuple):
+    """The nodes that fail for one reason."""
+
+    #: bool, shape (n_nodes,)
+    where: BoolArray
+    reason: str
+    code: Code
+
+
+class Verdict:
+    """What one plugin decided for every node of a table; immutable."""
+
+    __slots__ = ("n_nodes", "rejections", "statuses")
+
+    def __init__(
+        self,
+        n_nodes: int,
+        rejections: tuple[Rejection, ...] = (),
+        statuses: Mapping[int, Status] | None = None,
+    ) -> None:
+        self.n_nodes = n_nodes
+        #: In the order in which the reasons are listed for a node.
+        self.rejections = rejections
+        #: Position of the node in the table → its status; what a per-node plugin said.
+        self.statuses: Mapping[int, Status] = statuses or {}
+
+    def reject(self, where: BoolArray, reason: str, code: Code = Code.UNSCHEDULABLE) -> Verdict:
+        """This verdict, and *reason* too for the nodes in *where*; a node may fail for several reasons."""
+        if where.shape != (self.n_nodes,) or where.dtype != np.bool_:
+            raise ValueError(
+                f"a mask must be bool with one entry per node ({self.n_nodes}), "
+                f"got {where.dtype} of shape {where.shape}"
+            )
+        return Verdict(self.n_nodes, (*self.rejections, Rejection(where, reason, code)), self.statuses)
+
+    @property
+    def accepts_all(self) -> bool:
+        """Whether nothing is rejected for sure; False may still turn out to reject no node."""
+        return not self.rejections and not self.statuses
+
+    @property
+    def rejected(self) -> BoolArray:
+        """bool, shape (n_nodes,)."""
+        if len(self.rejections) == 1 and not self.statuses:
+            return self.rejections[0].where
+        mask = np.zeros(self.n_nodes, dtype=np.bool_)
+        for rejection in self.rejections:
+            mask |= rejection.where
+        if self.statuses:
+            mask[list(self.statuses)] = True
+        return mask
+
+    def status(self, position: int) -> Status | None:
+        """Why the node at *position* is rejected; None if it is not."""
+        if position in self.statuses:
+            return self.statuses[position]
+        found = [rejection for rejection in self.rejections if rejection.where[position]]
+        if not found:
+            return None
+        # One unresolvable reason is enough: removing pods cannot make the node fit.
+        code = max((rejection.code for rejection in found), key=_severity)
+        return Status(code, [rejection.reason for rejection in found])
+
+
+def _severity(code: Code) -> int:
+    return (
+        Code.PENDING,
+        Code.UNSCHEDULABLE,
+        Code.UNSCHEDULABLE_AND_UNRESOLVABLE,
+        Code.ERROR,
+    ).index(code)

@@ -1,0 +1,91 @@
+"""Pod affinity, compiled: terms that tell whether another pod is one they speak of.
+
+Keys in matchLabelKeys and mismatchLabelKeys need no care here: the API server has merged them into the selector.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from bayplan.model.affinity import Affinity, PodAffinityTerm, WeightedPodAffinityTerm
+from bayplan.model.selectors import Selector, SelectorError, compile_selector
+
+
+class AffinityTerm(NamedTuple):
+    """Pods by labels, in the namespaces listed or in those whose labels are selected, per topology domain."""
+
+    selector: Selector
+    topology_key: str
+    namespaces: frozenset[str]
+    namespace_selector: Selector
+
+    def matches(
+        self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str] | None
+    ) -> bool:
+        """Whether a pod there with those labels is meant; unknown namespace labels (None) count as no labels."""
+        if namespace in self.namespaces or self.namespace_selector.matches(namespace_labels or {}):
+            return self.selector.matches(labels)
+        return False
+
+
+class WeightedAffinityTerm(NamedTuple):
+    """A term and what it adds to a score."""
+
+    weight: int
+    term: AffinityTerm
+
+
+class AffinityTerms(NamedTuple):
+    """All terms of a pod; without affinity, all are empty."""
+
+    required: tuple[AffinityTerm, ...] = ()
+    anti_required: tuple[AffinityTerm, ...] = ()
+    preferred: tuple[WeightedAffinityTerm, ...] = ()
+    anti_preferred: tuple[WeightedAffinityTerm, ...] = ()
+
+
+NO_TERMS = AffinityTerms()
+
+
+def compile_affinity(affinity: Affinity | None, namespace: str) -> AffinityTerms:
+    """Compile the terms of a pod in `namespace`. Raises SelectorError, with the kind of term each error is in."""
+    if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
+        return NO_TERMS
+    errors: list[str] = []
+    pod, anti = affinity.pod_affinity, affinity.pod_anti_affinity
+    terms = AffinityTerms(
+        required=_compiled(pod.required if pod else (), namespace, "requiredAffinityTerms", errors),
+        anti_required=_compiled(anti.required if anti else (), namespace, "requiredAntiAffinityTerms", errors),
+        preferred=_weighted(pod.preferred if pod else (), namespace, "preferredAffinityTerms", errors),
+        anti_preferred=_weighted(anti.preferred if anti else (), namespace, "preferredAntiAffinityTerms", errors),
+    )
+    if errors:
+        raise SelectorError(*errors)
+    return terms
+
+
+def compile_term(term: PodAffinityTerm, namespace: str) -> AffinityTerm:
+    """Compile one term; one that names no namespaces in any way means the pod's own. Raises SelectorError."""
+    own = not term.namespaces and term.namespace_selector is None
+    return AffinityTerm(
+        selector=compile_selector(term.label_selector),
+        topology_key=term.topology_key,
+        namespaces=frozenset((namespace,) if own else term.namespaces),
+        namespace_selector=compile_selector(term.namespace_selector),
+    )
+
+
+def _compiled(
+    terms: Iterable[PodAffinityTerm], namespace: str, kind: str, errors: list[str]
+) -> tuple[AffinityTerm, ...]:
+    try:
+        return tuple(compile_term(term, namespace) for term in terms)
+    except SelectorError as error:
+        errors.append(f"{kind}: {error}")
+        return ()
+
+
+def _weighted(
+    terms: tuple[WeightedPodAffinityTerm, ...], namespace: str, kind: str, errors: list[str]
+) -> tuple[WeightedAffinityTerm, ...]:
+    compiled = _compiled((each.pod_affinity_term for each in terms), namespace, kind, errors)
+    return tuple(WeightedAffinityTerm(each.weight, term) for each, term in zip(terms, compiled, strict=False))

@@ -1,0 +1,111 @@
+"""The requests of a pod in every form plugins ask for, worked out once for all pods that request the same.
+
+Pods of one controller differ in name only, so what they request is computed for the first of them and shared: the
+cache is keyed by everything the computation looks at, and by nothing else.
+"""
+
+from collections.abc import Hashable
+from functools import cached_property, lru_cache
+from types import MappingProxyType
+
+from bayplan.model.pod_spec import PodSpec
+from bayplan.model.pod_status import ContainerStatus, PodStatus
+from bayplan.model.resources import (
+    DEFAULT_OPTIONS,
+    SPEC_ONLY,
+    Resources,
+    counted,
+    nonzero_requests,
+    pod_requests,
+    scoring_requests,
+)
+
+
+class RequestSummary:
+    """What a pod requests, with the feature gates of 1.36; each form is computed when first asked for."""
+
+    def __init__(self, spec: PodSpec, status: PodStatus) -> None:
+        self._spec = spec
+        self._status = status
+
+    @cached_property
+    def all_requests(self) -> Resources:
+        """All requests, under any name; cpu in thousandths, the rest in units."""
+        return pod_requests(self._spec, self._status, DEFAULT_OPTIONS)
+
+    @cached_property
+    def requests(self) -> Resources:
+        """What the pod takes of its node, of the resources the scheduler counts (NodeInfo's Requested)."""
+        return counted(self.all_requests)
+
+    @cached_property
+    def spec_requests(self) -> Resources:
+        """What the pod needs to fit on a node: like `requests`, but by its spec alone, and never below 0."""
+        needed = counted(pod_requests(self._spec, self._status, SPEC_ONLY))
+        return MappingProxyType({name: max(0, amount) for name, amount in needed.items()})
+
+    @cached_property
+    def nonzero_requests(self) -> Resources:
+        """cpu and memory that the pod adds to its node for scoring (NodeInfo's NonZeroRequested)."""
+        return nonzero_requests(self._spec, self._status, self.all_requests)
+
+    @cached_property
+    def scoring_requests(self) -> Resources:
+        """All requests of the pod being scored, cpu and memory filled in for every container without."""
+        return scoring_requests(self._spec, self._status)
+
+
+def summarize_requests(spec: PodSpec, status: PodStatus) -> RequestSummary:
+    """The summary that all pods with these requests share."""
+    return _shared(_Template(spec, status))
+
+
+class _Template:
+    """A pod as far as requests go: equal to all that request the same."""
+
+    __slots__ = ("key", "spec", "status")
+
+    def __init__(self, spec: PodSpec, status: PodStatus) -> None:
+        self.spec = spec
+        self.status = status
+        self.key = _key(spec, status)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Template) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+@lru_cache(maxsize=8192)
+def _shared(template: _Template) -> RequestSummary:
+    return RequestSummary(template.spec, template.status)
+
+
+def _key(spec: PodSpec, status: PodStatus) -> Hashable:
+    """Everything that bears on requests. Statuses do once the kubelet reports resources in them."""
+    return (
+        tuple([tuple(each.resources.requests.items()) for each in spec.containers]),
+        tuple([(each.is_sidecar, *each.resources.requests.items()) for each in spec.init_containers]),
+        tuple(spec.overhead.items()),
+        spec.resources and tuple(spec.resources.requests.items()),
+        _status_key(spec, status),
+    )
+
+
+def _status_key(spec: PodSpec, status: PodStatus) -> Hashable:
+    statuses = (*status.container_statuses, *status.init_container_statuses)
+    if status.resources is None and all(each.resources is None for each in statuses):
+        return None
+    return (
+        tuple([each.name for each in (*spec.containers, *spec.init_containers)]),
+        tuple([_container_status_key(each) for each in statuses]),
+        status.resources and tuple(status.resources.requests.items()),
+        tuple(status.allocated_resources.items()),
+        status.resize_infeasible,
+    )
+
+
+def _container_status_key(status: ContainerStatus) -> Hashable:
+    actual = status.resources and tuple(status.resources.requests.items())
+    return status.name, actual, tuple(status.allocated_resources.items())

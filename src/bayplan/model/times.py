@@ -1,0 +1,28 @@
+"""Times of objects: RFC 3339 text as instants that compare, and instants as the text the API expects."""
+
+from datetime import UTC, datetime
+from functools import lru_cache
+
+
+@lru_cache(maxsize=65536)
+def parse_time(text: str) -> datetime:
+    """An instant from RFC 3339 text, with or without fractions of a second. Raises ValueError."""
+    parsed = datetime.fromisoformat(text)
+    if parsed.tzinfo is None:
+        raise ValueError(f"time without a zone: {text!r}")
+    return parsed.astimezone(UTC)
+
+
+def time_of(text: str | None) -> datetime | None:
+    """The instant of an optional time; null and nothing are no time."""
+    return parse_time(text) if text else None
+
+
+def format_time(instant: datetime) -> str:
+    """An instant to the second, as metav1.Time is written."""
+    return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def format_micro_time(instant: datetime) -> str:
+    """An instant to the microsecond, as metav1.MicroTime is written: leases and events."""
+    return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

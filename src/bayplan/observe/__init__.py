@@ -1,0 +1,1 @@
+"""Observation: records of decisions, metrics, health, logs. Looks on; decides nothing."""

@@ -1,0 +1,42 @@
+"""The nominator: pods that preemption promised a node, until they are there or no longer need it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bayplan.model import Pod
+
+
+class PodNominator:
+    """Implements `framework.Nominator`: node name → pods, and back."""
+
+    def __init__(self) -> None:
+        self._by_node: dict[str, dict[str, Pod]] = {}
+        self._node_of: dict[str, str] = {}
+
+    def add(self, pod: Pod, node_name: str) -> None:
+        """Promise *node_name* to *pod*; an earlier promise to it is withdrawn."""
+        self.remove(pod)
+        self._by_node.setdefault(node_name, {})[pod.uid] = pod
+        self._node_of[pod.uid] = node_name
+
+    def remove(self, pod: Pod) -> None:
+        node_name = self._node_of.pop(pod.uid, None)
+        if node_name is None:
+            return
+        pods = self._by_node[node_name]
+        del pods[pod.uid]
+        if not pods:
+            del self._by_node[node_name]
+
+    def node_of(self, pod: Pod) -> str:
+        """The node promised to *pod*; empty if none is."""
+        return self._node_of.get(pod.uid, "")
+
+    def nominated(self, node_name: str) -> Sequence[Pod]:
+        return tuple(self._by_node.get(node_name, {}).values())
+
+    def nodes(self) -> Iterable[str]:
+        return tuple(self._by_node)
