@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayplan.cache.part import Column, Part
-from bayplan.framework import BoolArray
+from bayplan.framework import BoolArray, Domains
 from bayplan.model import NodeTerm, Requirement, Selector
 
 if TYPE_CHECKING:
@@ -47,6 +47,16 @@ class LabelValues:
             self.values.append(value)
         self.column.data[row] = number
 
+    def domains(self, n_nodes: int) -> Domains:
+        """The nodes grouped by value; values that no node has any more get no number."""
+        codes: NDArray[np.int32] = self.column.data[:n_nodes]
+        sizes = np.bincount(codes + 1, minlength=len(self.values) + 1)
+        n_domains = int(np.count_nonzero(sizes[1:]))
+        if n_domains == n_nodes:
+            return Domains(np.arange(n_nodes), n_domains, is_node=True)
+        numbers = np.append(np.cumsum(sizes[1:] > 0) - 1, n_domains)  # −1, absent, picks the last entry
+        return Domains(numbers[codes], n_domains, codes < 0 if sizes[0] else None)
+
     def accepted_by(self, requirement: Requirement) -> BoolArray:
         """Which value numbers meet *requirement*; the last entry is for an absent label."""
         accepted = np.zeros(len(self.values) + 1, dtype=np.bool_)
@@ -74,6 +84,7 @@ class LabelPart(Part):
         self._row_of = row_of
         self._by_key: dict[str, LabelValues] = {}
         self._masks: dict[Selector | NodeTerm | LazyErrorNodeSelector, BoolArray] = {}
+        self._domains: dict[str, Domains] = {}
         #: Changes whenever any node's labels, or which nodes there are, did.
         self.generation = 0
 
@@ -100,6 +111,7 @@ class LabelPart(Part):
 
     def _forget_masks(self) -> None:
         self._masks.clear()
+        self._domains.clear()
         self.generation += 1
 
     def key(self, key: str) -> LabelValues:
@@ -110,6 +122,13 @@ class LabelPart(Part):
             for row, node in enumerate(self._nodes):
                 values.set(row, node.labels.get(key))
         return values
+
+    def domains(self, key: str) -> Domains:
+        """The nodes grouped by their value of *key*."""
+        domains = self._domains.get(key)
+        if domains is None:
+            domains = self._domains[key] = self.key(key).domains(len(self._nodes))
+        return domains
 
     def mask(self, selector: Selector | NodeTerm | LazyErrorNodeSelector) -> BoolArray:
         """Which nodes *selector* accepts; read-only, shape (n_nodes,)."""

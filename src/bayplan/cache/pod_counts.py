@@ -41,7 +41,7 @@ class PodClass:
 
     def is_counted_by(self, query: PodQuery) -> bool:
         return (
-            self.namespace in query.namespaces
+            (query.namespaces is None or self.namespace in query.namespaces)
             and (query.terminating or not self.terminating)
             and all(selector.matches(self.labels) for selector in query.selectors)
         )
@@ -93,9 +93,7 @@ class PodCountPart(Part):
 
     def _new_class(self, pod: Pod) -> PodClass:
         pod_class = PodClass(pod.namespace, pod.labels, pod.metadata.deletion_timestamp is not None)
-        pod_class.columns = [
-            column for query, column in self._queries.items() if pod_class.is_counted_by(query)
-        ]
+        pod_class.columns = [column for query, column in self._queries.items() if pod_class.is_counted_by(query)]
         return pod_class
 
     def column(self, query: PodQuery) -> Column:

@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from bayplan.cache.part import Column, Part
 from bayplan.framework import BoolArray, TermKind
-from bayplan.model import ANY_ADDRESS, HostPort, SelectorError, pod_claims
+from bayplan.model import IN, HostPort, SelectorError, pod_claims
+from bayplan.model.host_ports import ANY_ADDRESS
 
 if TYPE_CHECKING:
     from bayplan.model import AffinityTerm, Pod
 
 #: A term and its weight (0 for a required one).
 WeightedTerm: TypeAlias = "tuple[AffinityTerm, int]"
+#: A label that a pod must have for a term to speak of it; None for terms that ask for no label in particular.
+Hook: TypeAlias = "tuple[str, str] | None"
 
 
 class TermPart(Part):
-    """Each distinct (anti)affinity term of pods on nodes has a column: how many pods of the node carry it."""
+    """Each distinct (anti)affinity term of pods on nodes has a column: how many pods of the node carry it.
+
+    Terms hang on the labels they ask for, so that a pod meets only those that may speak of it.
+    """
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._columns: dict[TermKind, dict[WeightedTerm, Column]] = {kind: {} for kind in TermKind}
         self._totals: dict[TermKind, Counter[WeightedTerm]] = {kind: Counter() for kind in TermKind}
+        self._by_hook: dict[TermKind, dict[Hook, dict[WeightedTerm, Column]]] = {kind: {} for kind in TermKind}
 
     def grow(self, capacity: int) -> None:
         self._capacity = capacity
@@ -46,6 +53,8 @@ class TermPart(Part):
             column = columns.get(weighted)
             if column is None:
                 column = columns[weighted] = Column(self._capacity, np.int64)
+                for hook in _hooks(weighted[0]):
+                    self._by_hook[kind].setdefault(hook, {})[weighted] = column
             column.data[row] += 1
             self._totals[kind][weighted] += 1
 
@@ -57,9 +66,36 @@ class TermPart(Part):
             self._totals[kind][weighted] -= 1
             if not self._totals[kind][weighted]:
                 del self._totals[kind][weighted], self._columns[kind][weighted]
+                self._unhook(kind, weighted)
+
+    def _unhook(self, kind: TermKind, weighted: WeightedTerm) -> None:
+        by_hook = self._by_hook[kind]
+        for hook in _hooks(weighted[0]):
+            del by_hook[hook][weighted]
+            if not by_hook[hook]:
+                del by_hook[hook]
 
     def columns(self, kind: TermKind) -> dict[WeightedTerm, Column]:
         return self._columns[kind]
+
+    def candidates(self, kind: TermKind, labels: Mapping[str, str]) -> Iterable[tuple[WeightedTerm, Column]]:
+        """The terms that may speak of a pod with *labels*."""
+        by_hook = self._by_hook[kind]
+        if not by_hook:
+            return ()
+        hooks: tuple[Hook, ...] = (None, *labels.items())
+        return [entry for hook in hooks if hook in by_hook for entry in by_hook[hook].items()]
+
+
+def _hooks(term: AffinityTerm) -> Iterable[Hook]:
+    """One label per value that the term accepts for the key on which it is the most particular."""
+    if term.selector.requirements is None:
+        return ()  # speaks of no pod at all
+    needed = [each for each in term.selector.requirements if each.operator == IN]
+    if not needed:
+        return (None,)
+    narrowest = min(needed, key=lambda requirement: len(requirement.values))
+    return [(narrowest.key, value) for value in narrowest.values]
 
 
 def _terms(pod: Pod) -> Iterable[tuple[TermKind, WeightedTerm]]:

@@ -19,6 +19,7 @@ from bayplan.cache.part import Column, Part
 from bayplan.cache.pod_counts import PodCountPart
 from bayplan.cache.pod_facts import ClaimPart, PortPart, TermPart
 from bayplan.cache.resources import ResourcePart
+from bayplan.cache.volumes import VolumePart
 
 if TYPE_CHECKING:
     from bayplan.model import Node, Pod
@@ -45,6 +46,7 @@ class Store:
         self.terms = TermPart(self._capacity)
         self.ports = PortPart()
         self.claims = ClaimPart()
+        self.volumes = VolumePart(self._capacity)
         self._node_parts: tuple[Part, ...] = (self.resources, self.labels, self.taints, self.images)
         self._pod_parts: tuple[Part, ...] = (
             self.resources,
@@ -52,6 +54,7 @@ class Store:
             self.terms,
             self.ports,
             self.claims,
+            self.volumes,
         )
         self._parts: tuple[Part, ...] = tuple({id(p): p for p in (*self._node_parts, *self._pod_parts)}.values())
         #: Rows whose node object changed.

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayplan.framework import BoolArray, IntArray, LabelColumn, NodeInfo, NodeTable, PodQuery, TermColumn, TermKind
+from bayplan.framework import (
+    BoolArray,
+    Domains,
+    IntArray,
+    LabelColumn,
+    NodeInfo,
+    NodeTable,
+    PodQuery,
+    TermColumn,
+    TermKind,
+)
 
 if TYPE_CHECKING:
     from bayplan.cache.store import Store
@@ -18,8 +28,6 @@ if TYPE_CHECKING:
 
 class Table(NodeTable):
     """Nodes of a store, all of them or the ones at given rows."""
-
-    __slots__ = ("__dict__", "_rows", "_store")
 
     def __init__(self, store: Store, rows: IntArray | None = None) -> None:
         self._store = store
@@ -74,6 +82,10 @@ class Table(NodeTable):
         values = self._store.labels.key(key)
         return LabelColumn(self._pick(values.column.view(self._store.n_nodes)), values.values)
 
+    def domains(self, key: str) -> Domains:
+        domains = self._store.labels.domains(key)
+        return domains if self._rows is None else domains.select(self._rows)
+
     def matches(self, selector: LazyErrorNodeSelector | NodeTerm | Selector) -> BoolArray:
         return self._pick(self._store.labels.mask(selector))
 
@@ -111,12 +123,11 @@ class Table(NodeTable):
     def count_pods(self, query: PodQuery) -> IntArray:
         return self._pick(self._store.pod_counts.column(query).view(self._store.n_nodes))
 
-    def affinity_terms(self, kind: TermKind) -> Sequence[TermColumn]:
+    def affinity_terms(self, kind: TermKind, labels: Mapping[str, str] | None = None) -> Sequence[TermColumn]:
+        terms = self._store.terms
+        found = terms.columns(kind).items() if labels is None else terms.candidates(kind, labels)
         n_nodes = self._store.n_nodes
-        return [
-            TermColumn(term, weight, self._pick(column.view(n_nodes)))
-            for (term, weight), column in self._store.terms.columns(kind).items()
-        ]
+        return [TermColumn(term, weight, self._pick(column.view(n_nodes))) for (term, weight), column in found]
 
     def ports_taken(self, ports: Iterable[HostPort]) -> BoolArray:
         return self._pick(self._store.ports.taken(ports, self._store.n_nodes))
@@ -124,11 +135,15 @@ class Table(NodeTable):
     def claim_users(self, claim_key: str) -> IntArray:
         return self._pick(self._store.claims.users(claim_key, self._store.n_nodes))
 
+    def attachable_volumes(self) -> IntArray:
+        return self._pick(self._store.volumes.attachable.view(self._store.n_nodes))
+
+    def exclusive_disks(self) -> IntArray:
+        return self._pick(self._store.volumes.exclusive.view(self._store.n_nodes))
+
 
 class StoreNodeInfo(NodeInfo):
     """One row of a store."""
-
-    __slots__ = ("_row", "_store")
 
     def __init__(self, store: Store, row: int) -> None:
         self._store = store

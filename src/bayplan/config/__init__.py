@@ -9,7 +9,7 @@ A wrong configuration raises `ConfigError`, which carries every problem with fil
 from bayplan.config.catalogue import EXTENSION_POINTS, Catalogue, PluginFacts, PluginNotLoaded
 from bayplan.config.effective import to_json, to_yaml
 from bayplan.config.expand import EnabledPlugin, Profile
-from bayplan.config.loading import Loaded, default, load
+from bayplan.config.loading import Loaded, default, load, migrate
 from bayplan.config.paths import Path
 from bayplan.config.problems import ConfigError, FieldError, Problem
 from bayplan.config.types import KubeSchedulerConfiguration
@@ -29,6 +29,7 @@ __all__ = [
     "Profile",
     "default",
     "load",
+    "migrate",
     "to_json",
     "to_yaml",
 ]

@@ -6,7 +6,7 @@ field means. `None` in a type says that the field may be left out altogether (a 
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, TypeAlias
+from typing import Annotated, ClassVar, TypeAlias, dataclass_transform
 
 import msgspec
 
@@ -33,6 +33,7 @@ class NullRefused:
 SetDuration: TypeAlias = Annotated[Duration, NullRefused]
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
 class ApiObject(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One object of the configuration API."""
 

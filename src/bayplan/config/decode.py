@@ -24,12 +24,14 @@ from bayplan.config.schema import FieldInfo, fields_of, homes_of, item_object, s
 from bayplan.config.tree import Mapping, Node, Scalar, Sequence, describe, is_null
 
 #: What is said about fields that are often put in the wrong place: (class name, field) → words.
+_ADDRESS_GONE = "it is gone; use the flags --bind-address and --secure-port"
 MISPLACED = {
-    ("KubeSchedulerProfile", "extenders"): "extenders belong at the top level, beside profiles, and are shared by "
-    "all profiles",
-    ("KubeSchedulerConfiguration", "algorithmSource"): "algorithmSource is gone; configure profiles instead",
-    ("KubeSchedulerConfiguration", "healthzBindAddress"): "it is gone; use the flags --bind-address and --secure-port",
-    ("KubeSchedulerConfiguration", "metricsBindAddress"): "it is gone; use the flags --bind-address and --secure-port",
+    ("KubeSchedulerProfile", "extenders"): (
+        "extenders belong at the top level, beside profiles, and are shared by all profiles"
+    ),
+    ("KubeSchedulerConfiguration", "algorithmSource"): "it is gone; configure profiles instead",
+    ("KubeSchedulerConfiguration", "healthzBindAddress"): _ADDRESS_GONE,
+    ("KubeSchedulerConfiguration", "metricsBindAddress"): _ADDRESS_GONE,
 }
 _UNDECODED = object()
 
@@ -43,7 +45,9 @@ class Decoder:
         self.broken: list[Path] = []
         self._root = root
 
-    def decode_object(self, node: Node, cls: type[ApiObject], path: Path, skip: frozenset[str] = frozenset()) -> Any:
+    def decode_object(
+        self, node: Node, cls: type[ApiObject], path: Path, skip: frozenset[str] = frozenset()
+    ) -> Any:
         """Decode a mapping into `cls`; keys in `skip` are somebody else's."""
         if is_null(node):
             return self._build(cls, {}, path)

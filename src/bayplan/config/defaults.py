@@ -124,4 +124,5 @@ def merge_plugin_set(defaults: PluginSet, custom: PluginSet) -> PluginSet:
             replaced.add(i)
         enabled.append(plugin)
     enabled += [plugin for i, plugin in enumerate(custom.enabled) if i not in replaced]
-    return PluginSet(enabled=tuple(enabled), disabled=tuple(Plugin(name=plugin.name) for plugin in custom.disabled))
+    named = tuple(Plugin(name=plugin.name) for plugin in custom.disabled)
+    return PluginSet(enabled=tuple(enabled), disabled=named)

@@ -61,7 +61,7 @@ def to_json(values: Any) -> str:
 
 def to_yaml(values: Any) -> str:
     """YAML with sorted keys and lists at the level of their key, as Kubernetes prints it."""
-    return yaml.dump(values, Dumper=_Dumper, default_flow_style=False, sort_keys=True, allow_unicode=True, width=10**6)
+    return yaml.dump(values, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, width=10**6)
 
 
 class _Dumper(yaml.SafeDumper):

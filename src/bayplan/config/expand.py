@@ -42,7 +42,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 class Expansion:
     """Expands one profile and collects what is wrong with it."""
 
-    def __init__(self, profile: KubeSchedulerProfile, written: KubeSchedulerProfile, path: Path, catalogue: Catalogue):
+    def __init__(
+        self, profile: KubeSchedulerProfile, written: KubeSchedulerProfile, path: Path, catalogue: Catalogue
+    ) -> None:
         """`written` is the profile as the user wrote it: errors name its positions, not those after merging."""
         self.errors: list[FieldError] = []
         self._profile = profile
@@ -117,7 +119,8 @@ class Expansion:
         if self._is_on(plugin.name, point):
             return True
         points = ", ".join(p for p in EXTENSION_POINTS if self._is_on(plugin.name, p)) or "no extension point"
-        self._error(point, plugin.name, f'the plugin "{plugin.name}" is not a {point} plugin', f"it is on {points}")
+        message = f'the plugin "{plugin.name}" is not a {point} plugin'
+        self._error(point, plugin.name, message, f"it is on {points}")
         return False
 
     def _check_twice(self, names: list[str], point: str, where: str = "") -> None:
@@ -131,7 +134,7 @@ class Expansion:
     # --- the profile as a whole -----------------------------------------------------------------
 
     def _check_counts(self, points: dict[str, list[str]]) -> None:
-        name = self._profile.scheduler_name
+        name = self._profile.scheduler_name or ""
         sorts = len(points["queueSort"])
         if sorts != 1 and self._is_whole("queueSort"):
             found = ", ".join(points["queueSort"]) or "none"

@@ -13,7 +13,9 @@ replace = msgspec.structs.replace
 FIT = "NodeResourcesFit"
 
 
-def apply_ignored_resources(config: KubeSchedulerConfiguration) -> tuple[KubeSchedulerConfiguration, list[FieldError]]:
+def apply_ignored_resources(
+    config: KubeSchedulerConfiguration,
+) -> tuple[KubeSchedulerConfiguration, list[FieldError]]:
     """`ignoredByScheduler` resources replace the `ignoredResources` of NodeResourcesFit in every profile."""
     names = tuple(
         resource.name

@@ -29,8 +29,8 @@ class Header(msgspec.Struct, frozen=True):
 def read_header(root: Node | None) -> Header:
     """Recognise the file by its root."""
     if root is None or is_null(root):
-        missing = "the file is empty"
-        return _unreadable(FieldError(ROOT / "kind", missing, f"it needs apiVersion: {API_VERSION} and kind: {KIND}"))
+        hint = f"it needs apiVersion: {API_VERSION} and kind: {KIND}"
+        return _unreadable(FieldError(ROOT / "kind", "the file is empty", hint))
     if not isinstance(root, Mapping):
         return _unreadable(FieldError(ROOT, f"the file holds {describe(root)}", f"a {KIND} is a mapping"))
     api_version, kind, errors = _string(root, "apiVersion"), _string(root, "kind"), []
@@ -76,7 +76,7 @@ def _config_map_error(root: Mapping) -> FieldError:
         inner = _kind_inside(plain(entry.value))
         if inner:
             message = f'this is a ConfigMap; its data key "{entry.key}" holds a {inner}'
-            return FieldError(ROOT / "data" / entry.key, message, f"write that into a file of its own and give me that")
+            return FieldError(ROOT / "data" / entry.key, message, "save that as a file of its own")
     return FieldError(ROOT / "kind", f"this is a ConfigMap, not a {KIND}", "and no key of its data holds one")
 
 

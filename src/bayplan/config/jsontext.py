@@ -6,7 +6,7 @@ forgive there (a trailing comma, a bare word, a comment) is an error. Unlike YAM
 
 from __future__ import annotations
 
-import json.decoder
+import json
 import re
 
 from bayplan.config.paths import ROOT, Path
@@ -16,6 +16,7 @@ from bayplan.config.yamltext import Parsed, SyntaxProblem, duplicate
 
 _BLANK = re.compile(r"[ \t\n\r]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_STRINGS = json.JSONDecoder()
 _WORDS: dict[str, ScalarValue] = {"true": True, "false": False, "null": None}
 
 
@@ -30,7 +31,7 @@ def parse_json(text: str) -> Parsed:
     reader.skip_blank()
     if reader.at < len(text):
         raise reader.problem("text follows after the end of the JSON value")
-    return Parsed(root, reader.errors)
+    return Parsed(root, reader.errors, is_json=True)
 
 
 class _Reader:
@@ -102,16 +103,17 @@ class _Reader:
 
     def _string(self) -> str:
         try:
-            value, self.at = json.decoder.scanstring(self.text, self.at + 1, True)
+            value, self.at = _STRINGS.raw_decode(self.text, self.at)
         except json.JSONDecodeError as error:
             self.at = error.pos
             raise self.problem(error.msg[0].lower() + error.msg[1:]) from None
-        return value
+        return str(value)
 
     def _number(self) -> int | float:
         match = _NUMBER.match(self.text, self.at)
         if not match:
-            raise self.problem("a value is expected here" if self.at < len(self.text) else "the text ends too early")
+            at_end = self.at >= len(self.text)
+            raise self.problem("the text ends too early" if at_end else "a value is expected here")
         self.at = match.end()
         return float(match[0]) if match[1] or match[2] else int(match[0])
 

@@ -45,7 +45,7 @@ def extended_resource_faults(name: str) -> list[str]:
     if faults:
         return faults
     if "/" not in name or _NATIVE_DOMAIN in name:
-        return [f'"{name}" belongs to Kubernetes; an extended resource has its own domain, as in example.com/{name}']
+        return [f'"{name}" is not an extended resource, which has a domain of its own, as in example.com/gpu']
     if name.startswith(_QUOTA_PREFIX):
         return [f'"{name}" must not start with "{_QUOTA_PREFIX}"']
     return label_key_faults(_QUOTA_PREFIX + name)

@@ -11,8 +11,15 @@ from bayplan.config.decode import Decoder
 from bayplan.config.paths import ROOT, Path
 from bayplan.config.problems import FieldError, Mark, did_you_mean
 from bayplan.config.schema import fields_of
-from bayplan.config.tree import Mapping, Node, Scalar, describe, is_null
-from bayplan.config.types import KubeSchedulerConfiguration, KubeSchedulerProfile, Plugin, PluginConfig, Plugins, PluginSet
+from bayplan.config.tree import Mapping, Node, Scalar, describe, is_null, plain
+from bayplan.config.types import (
+    KubeSchedulerConfiguration,
+    KubeSchedulerProfile,
+    Plugin,
+    PluginConfig,
+    Plugins,
+    PluginSet,
+)
 
 replace = msgspec.structs.replace
 _TYPE_META = frozenset({"apiVersion", "kind"})
@@ -40,15 +47,17 @@ class PluginResolver:
                 for point, info in fields_of(Plugins).items()
             }
         )
-        configs = (self._config(config, path / "pluginConfig" / i) for i, config in enumerate(profile.plugin_config))
-        return replace(profile, plugins=plugins, plugin_config=tuple(configs))
+        where = path / "pluginConfig"
+        configs = tuple(self._config(config, where / i) for i, config in enumerate(profile.plugin_config))
+        return replace(profile, plugins=plugins, plugin_config=configs)
 
     def _plugin_set(self, plugin_set: PluginSet, path: Path) -> PluginSet:
         lists = {}
         for name in ("enabled", "disabled"):
             plugins: tuple[Plugin, ...] = getattr(plugin_set, name)
             lists[name] = tuple(
-                replace(plugin, name=self._real_name(plugin.name, path / name / i)) for i, plugin in enumerate(plugins)
+                replace(plugin, name=self._real_name(plugin.name, path / name / i))
+                for i, plugin in enumerate(plugins)
             )
         return replace(plugin_set, **lists)
 
@@ -71,6 +80,8 @@ class PluginResolver:
         args = config.args
         if facts is not None and facts.args is not None:
             args = self._args(args, name, facts.args, path / "args")
+        elif args is not None:
+            args = plain(args)
         return replace(config, name=name, args=args)
 
     def _args(self, node: Node | None, name: str, cls: type[Args], path: Path) -> Args:

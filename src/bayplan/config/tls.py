@@ -70,7 +70,7 @@ def _is_pair(certificate: bytes, key: bytes) -> bool:
         cert_file.write_bytes(certificate)
         key_file.write_bytes(key)
         try:
-            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(cert_file, key_file, password="")  # noqa: S106
+            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(cert_file, key_file, password="")
         except (ssl.SSLError, ValueError, OSError):
             return False
     return True

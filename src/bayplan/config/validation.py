@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from bayplan.config.api import API_VERSION
 from bayplan.config.args.base import Args
 from bayplan.config.defaults import plugin_sets
@@ -19,7 +18,12 @@ from bayplan.config.types import (
 )
 
 #: Plugins that were there once and must not be enabled any more; what replaced them.
-REMOVED_PLUGINS = dict.fromkeys(("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"), "NodeVolumeLimits")
+REMOVED_PLUGINS = {
+    "AzureDiskLimits": "NodeVolumeLimits",
+    "CinderLimits": "NodeVolumeLimits",
+    "EBSLimits": "NodeVolumeLimits",
+    "GCEPDLimits": "NodeVolumeLimits",
+}
 
 
 def validate_configuration(config: KubeSchedulerConfiguration) -> list[FieldError]:
@@ -58,7 +62,8 @@ def _leader_election_errors(election: LeaderElectionConfiguration, path: Path) -
         if duration <= 0:
             errors.append(FieldError(path / name, f"{duration} must be greater than 0"))
     if election.lease_duration <= election.renew_deadline:
-        message = f"{election.lease_duration} must be greater than renewDeadline, which is {election.renew_deadline}"
+        deadline = election.renew_deadline
+        message = f"{election.lease_duration} must be greater than renewDeadline, which is {deadline}"
         errors.append(FieldError(path / "leaseDuration", message))
     if election.resource_lock != "leases":
         message = f'"{election.resource_lock}" is not a lock any more; only "leases" is'
@@ -160,8 +165,7 @@ def _extenders_errors(extenders: tuple[Extender, ...], path: Path) -> list[Field
             managed.add(resource.name)
     binders = [i for i, extender in enumerate(extenders) if extender.bind_verb]
     if len(binders) > 1:
-        message = f"only one extender can have a bindVerb; {', '.join(f'extenders[{i}]' for i in binders)} have one"
+        names = " and ".join(f"extenders[{i}]" for i in binders)
+        message = f"only one extender can have a bindVerb, but {names} have one"
         errors.append(FieldError(path, message))
     return errors
-
-

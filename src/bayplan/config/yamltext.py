@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import math
+import re
 from typing import Any
 
 import msgspec
@@ -22,6 +23,8 @@ from bayplan.config.tree import Entry, Mapping, Node, Scalar, ScalarValue, Seque
 MAX_VALUES = 1_000_000
 _TAG = "tag:yaml.org,2002:"
 
+#: kube-scheduler's reader knows YAML 1.1 and refuses a text that says it is another.
+_OTHER_YAML = re.compile(r"(?:\s|#.*\n)*%YAML[ \t]+(?!1\.1\s)")
 _PLAIN = "plain"  # our own tag: an unquoted scalar without a tag, to be resolved as Go does
 _QUOTED = "quoted"
 
@@ -32,7 +35,7 @@ class _Loader(yaml.CSafeLoader):
     def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
         if kind is yaml.ScalarNode:
             return _PLAIN if implicit[0] else _QUOTED
-        return super().resolve(kind, value, implicit)
+        return super().resolve(kind, value, implicit)  # type: ignore[no-untyped-call]
 
 
 class SyntaxProblem(Exception):
@@ -51,10 +54,13 @@ class Parsed(msgspec.Struct):
     root: Node | None
     errors: list[FieldError]
     more_documents: bool = False
+    is_json: bool = False
 
 
 def parse_yaml(text: str) -> Parsed:
     """Read the first document of `text`."""
+    if _OTHER_YAML.match(text):
+        raise SyntaxProblem(Mark(1, 1), "the %YAML line asks for another version than 1.1", "remove the line")
     loader = _Loader(text)
     try:
         first = loader.get_node() if loader.check_node() else None
@@ -66,7 +72,8 @@ def parse_yaml(text: str) -> Parsed:
         raise _explain(error, text) from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise SyntaxProblem(Mark(line, 1), f"the character {chr(error.character)!r} is not allowed in YAML") from None
+        message = f"the character {chr(error.character)!r} is not allowed in YAML"
+        raise SyntaxProblem(Mark(line, 1), message) from None
     finally:
         loader.dispose()
 
@@ -123,6 +130,7 @@ class _Converter:
             if isinstance(node, yaml.SequenceNode):
                 items = (self.convert(item, path / i) for i, item in enumerate(node.value))
                 return Sequence(tuple(items), mark)
+            assert isinstance(node, yaml.ScalarNode)  # noqa: S101 - there is no fourth kind
             return Scalar(self._number_checked(_scalar(node), path), mark)
         finally:
             self._open.discard(id(node))

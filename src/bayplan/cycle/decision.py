@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from bayplan.framework import Diagnosis, ScoreOutcome, Status
+    from bayplan.model import Pod
     from bayplan.observe.record import Record
 
 NO_NODES: Final = "no nodes available to schedule pods"
@@ -27,8 +28,15 @@ class Decision:
     diagnosis: Diagnosis | None = None
     #: What PostFilter wants done with the pod's nomination: a node, "" to clear it, None to leave it.
     nominate: str | None = None
+    #: Pods that must be evicted from the nominated node.
+    victims: tuple[Pod, ...] = ()
     n_evaluated: int = 0
     n_feasible: int = 0
+
+    @property
+    def reason(self) -> str:
+        """The reason of the pod's PodScheduled condition."""
+        return "Unschedulable" if self.status.is_rejection else "SchedulerError"
 
     @property
     def message(self) -> str:

@@ -41,9 +41,7 @@ class ProfileEvaluation:
                     self._recheck(state, pod, node_name, position, outcome)
         return outcome
 
-    def _recheck(
-        self, state: CycleState, pod: Pod, node_name: str, position: int, outcome: FilterOutcome
-    ) -> None:
+    def _recheck(self, state: CycleState, pod: Pod, node_name: str, position: int, outcome: FilterOutcome) -> None:
         """A node must fit with the nominated pods there, and also without them."""
         rivals = self._rivals(pod, node_name)
         if not rivals:

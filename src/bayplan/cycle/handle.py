@@ -7,40 +7,47 @@ runner exists.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from bayplan.cache.snapshot import CacheSnapshot
-    from bayplan.cycle.evaluation import ProfileEvaluation
-    from bayplan.framework import Client, Clock, EventRecorder, Informers, Nominator, WaitingPods
+    from bayplan.framework import Client, Clock, Evaluation, EventRecorder, Informers, Nominator, WaitingPods
     from bayplan.model import Pod
 
 
-class NotConnected:
+class _NotConnected:
     """Stands where a part of the handle is missing: says so when it is used, instead of being None."""
 
     def __init__(self, what: str) -> None:
         self._what = what
 
-    def __getattr__(self, name: str) -> object:
+    def __getattr__(self, name: str) -> Any:
         raise RuntimeError(f"this handle has no {self._what}: there is no cluster behind it")
 
 
-@dataclass(slots=True)
 class ProfileHandle:
     """Implements `framework.Handle`."""
 
-    profile_name: str
-    clock: Clock
-    snapshot: CacheSnapshot
-    informers: Informers
-    nominator: Nominator
-    client: Client = field(default_factory=lambda: NotConnected("client"))  # type: ignore[assignment, return-value]
-    recorder: EventRecorder = field(default_factory=lambda: NotConnected("event recorder"))  # type: ignore[assignment, return-value]
-    waiting_pods: WaitingPods = field(default_factory=lambda: NotConnected("waiting pods"))  # type: ignore[assignment, return-value]
-    evaluation: ProfileEvaluation = field(default_factory=lambda: NotConnected("evaluation"))  # type: ignore[assignment, return-value]
-    on_activate: Callable[[Iterable[Pod]], None] = lambda pods: None
+    def __init__(
+        self,
+        profile_name: str,
+        *,
+        clock: Clock,
+        snapshot: CacheSnapshot,
+        informers: Informers,
+        nominator: Nominator,
+    ) -> None:
+        self.profile_name = profile_name
+        self.clock = clock
+        self.snapshot = snapshot
+        self.informers = informers
+        self.nominator = nominator
+        # Completed by the composition root, as far as there is something to connect.
+        self.client: Client = cast("Client", _NotConnected("client"))
+        self.recorder: EventRecorder = cast("EventRecorder", _NotConnected("event recorder"))
+        self.waiting_pods: WaitingPods = cast("WaitingPods", _NotConnected("waiting pods"))
+        self.evaluation: Evaluation = cast("Evaluation", _NotConnected("evaluation"))
+        self.on_activate: Callable[[Iterable[Pod]], None] = lambda pods: _NotConnected("queue").activate(pods)
 
     def activate(self, pods: Iterable[Pod]) -> None:
         self.on_activate(pods)

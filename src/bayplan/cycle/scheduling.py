@@ -154,16 +154,18 @@ class SchedulingCycle:
 
     def _post_filter(self, pod: Pod, state: CycleState, diagnosis: Diagnosis, record: Record) -> Decision:
         nominate: str | None = ""
+        victims: tuple[Pod, ...] = ()
         if self._runner.has("postFilter"):
             with record.step("PostFilter"):
                 result = self._runner.post_filter(state, pod, diagnosis)
             diagnosis.post_filter_message = result.status.message
-            nominate = result.nominated_node_name
+            nominate, victims, record.preemption = result.nominated_node_name, result.victims, result.detail
         return Decision(
             Status(Code.UNSCHEDULABLE, (diagnosis.message(),)),
             record,
             diagnosis=diagnosis,
             nominate=nominate,
+            victims=victims,
             n_evaluated=len(diagnosis.nodes),
         )
 
@@ -194,9 +196,7 @@ class SchedulingCycle:
             n_feasible=len(feasible),
         )
 
-    def _score(
-        self, pod: Pod, state: CycleState, feasible: NodeTable, record: Record
-    ) -> ScoreOutcome | Status:
+    def _score(self, pod: Pod, state: CycleState, feasible: NodeTable, record: Record) -> ScoreOutcome | Status:
         if not self._runner.has("score"):
             # Without scorers every node is as good as any other.
             return ScoreOutcome(feasible, {}, np.ones(len(feasible), dtype=np.int64))

@@ -7,6 +7,7 @@ the cache implements `NodeTable`, the cycle calls the runners.
 from bayplan.config.args import Args
 from bayplan.framework.binding import BindingRunner, BindPlan
 from bayplan.framework.calls import Bound, Caller, Observer
+from bayplan.framework.construct import construct, construct_profile
 from bayplan.framework.contract import PluginError, check_class
 from bayplan.framework.diagnosis import Diagnosis
 from bayplan.framework.events import Action, ClusterEvent, Hint, QueueingHint, Resource
@@ -23,7 +24,7 @@ from bayplan.framework.handle import (
     WaitingPod,
     WaitingPods,
 )
-from bayplan.framework.nodes import LabelColumn, NodeInfo, NodeTable, PodQuery, TermColumn, TermKind
+from bayplan.framework.nodes import Domains, LabelColumn, NodeInfo, NodeTable, PodQuery, TermColumn, TermKind
 from bayplan.framework.normalize import default_normalize
 from bayplan.framework.outcomes import Decided, FilterOutcome, PluginScores, ScoreOutcome
 from bayplan.framework.plugin import (
@@ -35,9 +36,18 @@ from bayplan.framework.plugin import (
     registered_events,
 )
 from bayplan.framework.points import POINTS, Point
+from bayplan.framework.preemption import Candidate, Considered, Preemption, Victims
 from bayplan.framework.profile import Placed, ProfilePlugins
 from bayplan.framework.registry import Registration, Registry
-from bayplan.framework.runner import MAX_SCORE, MIN_SCORE, Answers, AskAlways, PermitOutcome, PreFilterOutcome, Runner
+from bayplan.framework.runner import (
+    MAX_SCORE,
+    MIN_SCORE,
+    Answers,
+    AskAlways,
+    PermitOutcome,
+    PreFilterOutcome,
+    Runner,
+)
 from bayplan.framework.state import CycleState
 from bayplan.framework.status import SUCCESS, Code, Status
 from bayplan.framework.verdict import BoolArray, IntArray, Rejection, Verdict
@@ -56,13 +66,16 @@ __all__ = [
     "BoolArray",
     "Bound",
     "Caller",
+    "Candidate",
     "Client",
     "Clock",
     "ClusterEvent",
     "Code",
+    "Considered",
     "CycleState",
     "Decided",
     "Diagnosis",
+    "Domains",
     "Evaluation",
     "EventRecorder",
     "FilterOutcome",
@@ -87,6 +100,7 @@ __all__ = [
     "PreBindPreFlight",
     "PreFilterOutcome",
     "PreFilterResult",
+    "Preemption",
     "ProfilePlugins",
     "QueueingHint",
     "Reads",
@@ -101,9 +115,12 @@ __all__ = [
     "TermColumn",
     "TermKind",
     "Verdict",
+    "Victims",
     "WaitingPod",
     "WaitingPods",
     "check_class",
+    "construct",
+    "construct_profile",
     "default_normalize",
     "registered_events",
 ]

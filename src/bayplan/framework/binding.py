@@ -51,9 +51,7 @@ class BindingRunner:
             for bound in self._plugins.on("preBind"):
                 flight = self._fly(bound, state, pod, node_name)
                 if not (flight.status.is_skip or flight.status.is_success):
-                    return done(
-                        wrapped(f'running PreBindPreFlight "{bound.name}"', flight.status, bound.name)
-                    )
+                    return done(wrapped(f'running PreBindPreFlight "{bound.name}"', flight.status, bound.name))
                 if not flight.allow_parallel:
                     open_group = None
                 if flight.status.is_skip:

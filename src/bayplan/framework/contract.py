@@ -35,7 +35,7 @@ class PluginError(PluginNotLoaded):
 
 
 def check_class(cls: type[Any], where: str = "") -> tuple[str, ...]:
-    """The extension points that *cls* is on, in Kubernetes' order; PluginError if the class breaks the contract."""
+    """The extension points that *cls* is on, in Kubernetes' order; PluginError if it breaks the contract."""
     plugin = _identify(cls, where)
     _check_args(cls, plugin)
     _check_spelling(cls, plugin)
@@ -154,7 +154,5 @@ def _is_on(cls: type[Plugin], point: Point, plugin: str) -> bool:
         names = " or ".join(method.name for method in point.entries)
         raise PluginError(f"{plugin}: defines {companions[0]} without {names}, so it would never be called")
     if point.name == "preFilter" and len(companions) == 1:
-        raise PluginError(
-            f"{plugin}: defines {companions[0]} alone; define add_pod and remove_pod, or neither"
-        )
+        raise PluginError(f"{plugin}: defines {companions[0]} alone; define add_pod and remove_pod, or neither")
     return bool(entries)

@@ -70,15 +70,11 @@ class Diagnosis:
     def message(self) -> str:
         """`0/N nodes are available: …`, as kube-scheduler words it."""
         n_nodes = len(self.nodes)
-        text = f"0/{n_nodes} nodes are available:"
         if self.pre_filter_message:
-            text += f" {self.pre_filter_message}."
-        elif counted := self._reasons(n_nodes):
-            # Sorted as text, so "10 x" comes before "9 x".
-            text += " " + ", ".join(sorted(f"{count} {reason}" for reason, count in counted.items())) + "."
-        if self.post_filter_message:
-            text += f" {self.post_filter_message}"
-        return text
+            text = f"{_head(n_nodes)} {self.pre_filter_message}."
+        else:
+            text = none_available(n_nodes, self._reasons(n_nodes))
+        return f"{text} {self.post_filter_message}" if self.post_filter_message else text
 
     def _reasons(self, n_nodes: int) -> Counter[str]:
         reasons: Counter[str] = Counter()
@@ -90,3 +86,16 @@ class Diagnosis:
             for reason in self.absent.reasons:
                 reasons[reason] += n_nodes - n_judged
         return reasons
+
+
+def none_available(n_nodes: int, reasons: Counter[str]) -> str:
+    """`0/N nodes are available: 2 this, 3 that.`"""
+    if not reasons:
+        return _head(n_nodes)
+    # Sorted as text, so "10 x" comes before "9 x".
+    counted = ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items()))
+    return f"{_head(n_nodes)} {counted}."
+
+
+def _head(n_nodes: int) -> str:
+    return f"0/{n_nodes} nodes are available:"

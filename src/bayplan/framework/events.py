@@ -7,7 +7,7 @@ arrives, the queue asks the event's hint about each pod that the plugin had reje
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum, IntFlag
+from enum import Enum, IntFlag, StrEnum
 from typing import Any, NamedTuple, TypeAlias
 
 
@@ -31,7 +31,7 @@ class Action(IntFlag):
     ALL = (1 << 13) - 1
 
 
-class Resource(str, Enum):
+class Resource(StrEnum):
     """The kinds of object that events are about, spelt as in Kubernetes; custom kinds are plain strings."""
 
     POD = "Pod"
@@ -49,9 +49,6 @@ class Resource(str, Enum):
     POD_GROUP = "scheduling.k8s.io/PodGroup"
     ANY = "*"
 
-    def __str__(self) -> str:
-        return self.value
-
 
 class Hint(Enum):
     """A hint's answer about one pod."""
@@ -62,7 +59,7 @@ class Hint(Enum):
 
 #: Called with the rejected pod, the object before (None on ADD) and after (None on DELETE).
 #: One that raises counts as QUEUE: a pod tried in vain is better than a pod forgotten.
-QueueingHint: TypeAlias = Callable[[Any, Any | None, Any | None], Hint]
+QueueingHint: TypeAlias = Callable[[Any, Any, Any], Hint]
 
 
 class ClusterEvent(NamedTuple):

@@ -27,6 +27,9 @@ class Clock(Protocol):
     def monotonic(self) -> float:
         """Seconds that never go back, for measuring."""
 
+    async def sleep(self, seconds: float) -> None:
+        """Let others run for *seconds*; only for the binding cycle."""
+
 
 class Snapshot(Protocol):
     """The cluster as the current cycle sees it."""

@@ -45,11 +45,13 @@ class LabelColumn:
         self.values = values
 
     def __eq__(self, value: object) -> BoolArray:  # type: ignore[override]
-        return self.codes == self._code(value)
+        equal: BoolArray = self.codes == self._code(value)
+        return equal
 
     def __ne__(self, value: object) -> BoolArray:  # type: ignore[override]
         """True where the label has another value, or is absent."""
-        return self.codes != self._code(value)
+        unequal: BoolArray = self.codes != self._code(value)
+        return unequal
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -71,7 +73,7 @@ class LabelColumn:
 
     def _code(self, value: object) -> int:
         try:
-            return self.values.index(value)  # type: ignore[arg-type]
+            return self.values.index(value)
         except ValueError:
             return -2  # equal to no node's number
 
@@ -83,10 +85,48 @@ def _to_int(text: str, default: int) -> int:
         return default
 
 
+class Domains:
+    """The topology domains of one label key: nodes with the same value are in the same domain.
+
+    Domains are numbered 0 … n_domains−1, and each has a node in the snapshot.
+    """
+
+    __slots__ = ("is_node", "missing", "n_domains", "of_node")
+
+    def __init__(
+        self, of_node: NDArray[np.intp], n_domains: int, missing: BoolArray | None = None, *, is_node: bool = False
+    ) -> None:
+        #: intp, shape (n_nodes,): the number of the node's domain; n_domains where the label is absent.
+        self.of_node = of_node
+        self.n_domains = n_domains
+        #: bool, shape (n_nodes,): the nodes without the label; None if every node has it.
+        self.missing = missing
+        #: Whether each node is a domain of its own, numbered as the nodes are.
+        self.is_node = is_node
+
+    def totals(self, column: IntArray) -> IntArray:
+        """What the nodes of each domain have together; nodes without the label share an entry at the end."""
+        if self.is_node:
+            return column
+        n_entries = self.n_domains + (self.missing is not None)
+        # Sums in float64 are exact up to 2^53.
+        return np.bincount(self.of_node, weights=column, minlength=n_entries).astype(np.int64)
+
+    def at_nodes(self, per_domain: NDArray[Any]) -> NDArray[Any]:
+        """What each node's domain has, from an array like that of `totals`."""
+        return per_domain if self.is_node else per_domain.take(self.of_node)
+
+    def select(self, positions: IntArray) -> Domains:
+        """The same domains, for the nodes at *positions* only."""
+        missing = None if self.missing is None else self.missing[positions]
+        return Domains(self.of_node[positions], self.n_domains, missing)
+
+
 class PodQuery(NamedTuple):
     """Which of the pods on a node to count: those in *namespaces* that match every selector."""
 
-    namespaces: frozenset[str]
+    #: None for any namespace.
+    namespaces: frozenset[str] | None
     selectors: tuple[Selector, ...]
     #: Whether pods that are being deleted count too.
     terminating: bool = True
@@ -155,6 +195,10 @@ class NodeTable(ABC):
     def label(self, key: str) -> LabelColumn: ...
 
     @abstractmethod
+    def domains(self, key: str) -> Domains:
+        """The nodes by their value of the label *key*, for sums over topology domains."""
+
+    @abstractmethod
     def matches(self, selector: LazyErrorNodeSelector | NodeTerm | Selector) -> BoolArray:
         """Which nodes a selector accepts: a label selector, a term of node affinity, or several terms."""
 
@@ -200,8 +244,12 @@ class NodeTable(ABC):
         """How many pods on each node match *query*; kept up to date, so asking again is cheap."""
 
     @abstractmethod
-    def affinity_terms(self, kind: TermKind) -> Sequence[TermColumn]:
-        """The distinct terms that pods on any node of the cluster carry."""
+    def affinity_terms(self, kind: TermKind, labels: Mapping[str, str] | None = None) -> Sequence[TermColumn]:
+        """The distinct terms that pods on any node of the cluster carry.
+
+        With *labels*, terms that cannot speak of a pod with these labels are left out as far as that is cheap;
+        the others still have to be asked.
+        """
 
     @abstractmethod
     def ports_taken(self, ports: Iterable[HostPort]) -> BoolArray:
@@ -210,6 +258,16 @@ class NodeTable(ABC):
     @abstractmethod
     def claim_users(self, claim_key: str) -> IntArray:
         """How many pods on each node use the PersistentVolumeClaim `namespace/name`."""
+
+    @abstractmethod
+    def attachable_volumes(self) -> IntArray:
+        """How many volumes of the pods on the node may be attached to it, each counted as often as it is used:
+        claims, generic ephemeral volumes, in-tree disks that CSI drivers have taken over."""
+
+    @abstractmethod
+    def exclusive_disks(self) -> IntArray:
+        """How many volumes of the pods on the node are disks that cannot be shared at will: GCE persistent
+        disks, AWS EBS, iSCSI and RBD."""
 
     # --- answers ----------------------------------------------------------------------------------
 

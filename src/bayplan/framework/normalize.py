@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from bayplan.framework.runner import MAX_SCORE
 from bayplan.framework.verdict import IntArray
-
-import numpy as np
 
 
 def default_normalize(scores: IntArray, *, reverse: bool = False) -> IntArray:

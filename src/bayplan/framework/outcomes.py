@@ -78,9 +78,7 @@ class FilterOutcome:
         codes = np.zeros(len(self.nodes), dtype=np.int8)
         for entry in self.decided:
             # Later rejections of a node only ever make its code stronger.
-            for rejection in sorted(
-                entry.verdict.rejections, key=lambda rejection: _strength(rejection.code)
-            ):
+            for rejection in sorted(entry.verdict.rejections, key=lambda rejection: _strength(rejection.code)):
                 codes[rejection.where & entry.where] = rejection.code
             for position, status in entry.verdict.statuses.items():
                 if entry.where[position]:

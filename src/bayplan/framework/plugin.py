@@ -93,6 +93,7 @@ from bayplan.framework.status import Status
 if TYPE_CHECKING:
     from bayplan.config.args import Args
     from bayplan.framework.handle import Handle
+    from bayplan.model import Pod
 
 
 class Reads(Flag):
@@ -151,6 +152,10 @@ class PostFilterResult(NamedTuple):
     #: None leaves the nomination as it is.
     nominated_node_name: str | None
     status: Status
+    #: Pods to be evicted from the nominated node before the pod can run there.
+    victims: tuple[Pod, ...] = ()
+    #: What was considered, for the record.
+    detail: object | None = None
 
 
 class PreBindPreFlight(NamedTuple):

@@ -143,9 +143,7 @@ def _load_module(target: str) -> ModuleType:
     except PluginError:
         raise
     except Exception as error:
-        raise PluginError(
-            f"{target} does not load: {_where(error)}{type(error).__name__}: {error}"
-        ) from error
+        raise PluginError(f"{target} does not load: {_where(error)}{type(error).__name__}: {error}") from error
 
 
 def _load_file(path: Path) -> ModuleType:

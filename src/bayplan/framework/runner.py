@@ -166,6 +166,9 @@ class Runner:
                 continue
             first = verdict.rejected & outcome.feasible
             if first.any():
+                if (failure := verdict.failure(first)) is not None:
+                    outcome.error = _filter_error(bound, failure)
+                    break
                 outcome.decided.append(Decided(bound.name, verdict, first))
                 outcome.feasible &= ~first
                 if not outcome.feasible.any():
@@ -256,9 +259,7 @@ class Runner:
             done(SUCCESS)
             return ScoreOutcome(nodes, by_plugin, totals)
 
-    def _score_with(
-        self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable
-    ) -> PluginScores | Status:
+    def _score_with(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> PluginScores | Status:
         raw = self._raw_scores(bound, state, pod, nodes)
         if isinstance(raw, Status):
             return _score_error("running Score plugins", bound, raw)
@@ -273,8 +274,9 @@ class Runner:
         wrong = (normalized > MAX_SCORE) | (normalized < MIN_SCORE)
         if wrong.any():
             return Status.failed(
-                f'applying score defaultWeights on Score plugins: plugin "{bound.name}" returns an invalid score '
-                f"{int(normalized[wrong][0])}, it should in the range of [{MIN_SCORE}, {MAX_SCORE}] after normalizing"
+                f'applying score defaultWeights on Score plugins: plugin "{bound.name}" returns an invalid '
+                f"score {int(normalized[wrong][0])}, it should in the range of [{MIN_SCORE}, {MAX_SCORE}] "
+                "after normalizing"
             ).by(bound.name)
         return PluginScores(raw, normalized, self._plugins.weights[bound.name])
 
@@ -363,8 +365,7 @@ def _not_a_verdict(bound: Bound, answer: Any) -> Status:
     if isinstance(answer, Status) and not answer.is_success:
         return answer
     return Status.failed(
-        f"filter_nodes must return a Verdict (nodes.reject(…) or nodes.accept_all()), "
-        f"got {type(answer).__name__}"
+        f"filter_nodes must return a Verdict (nodes.reject(…) or nodes.accept_all()), got {type(answer).__name__}"
     )
 
 
@@ -377,9 +378,7 @@ def _checked_scores(bound: Bound, answer: Any, n_nodes: int) -> IntArray | Statu
         or not np.issubdtype(answer.dtype, np.integer)
     ):
         shape = (
-            f"{answer.dtype} of shape {answer.shape}"
-            if isinstance(answer, np.ndarray)
-            else type(answer).__name__
+            f"{answer.dtype} of shape {answer.shape}" if isinstance(answer, np.ndarray) else type(answer).__name__
         )
         return Status.failed(f"scores must be whole numbers of shape ({n_nodes},), got {shape}")
     return answer.astype(np.int64, copy=False)

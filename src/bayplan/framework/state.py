@@ -56,7 +56,6 @@ class CycleState:
         copy.skip_filter = set(self.skip_filter)
         copy.skip_score = set(self.skip_score)
         copy._values = {
-            key: value.clone() if isinstance(value, Cloneable) else value
-            for key, value in self._values.items()
+            key: value.clone() if isinstance(value, Cloneable) else value for key, value in self._values.items()
         }
         return copy

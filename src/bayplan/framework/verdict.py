@@ -70,6 +70,13 @@ class Verdict:
             mask[list(self.statuses)] = True
         return mask
 
+    def failure(self, where: BoolArray) -> Status | None:
+        """An ERROR on a node in *where*; it ends the attempt, whatever the other nodes say."""
+        for rejection in self.rejections:
+            if rejection.code is Code.ERROR and (rejection.where & where).any():
+                return Status(Code.ERROR, (rejection.reason,))
+        return None
+
     def status(self, position: int) -> Status | None:
         """Why the node at *position* is rejected; None if it is not."""
         if position in self.statuses:

@@ -113,7 +113,8 @@ class KubeObject(
 
     def to_dict(self) -> dict[str, Any]:
         """The typed fields as JSON would have them, with apiVersion and kind, zero values left out."""
-        return {"apiVersion": self.API_VERSION, "kind": self.KIND, **msgspec.to_builtins(self)}
+        typed = msgspec.json.decode(msgspec.json.encode(self))  # a round trip, so that tuples become lists
+        return {"apiVersion": self.API_VERSION, "kind": self.KIND, **typed}
 
     def __hash__(self) -> int:
         meta = self.metadata

@@ -115,23 +115,15 @@ class Quantity:
         return Decimal((self.unscaled < 0, digits, self.scale))
 
 
+@lru_cache(maxsize=65536, typed=True)
 def parse_value(text: str | int | float | None) -> int:
     """The value of a quantity in whole units, rounded up. Raises QuantityError."""
-    return _value(text)
-
-
-def parse_milli(text: str | int | float | None) -> int:
-    """The value of a quantity in thousandths, rounded up. Raises QuantityError."""
-    return _milli(text)
-
-
-@lru_cache(maxsize=65536, typed=True)
-def _value(text: str | int | float | None) -> int:
     return Quantity.parse(text).value
 
 
 @lru_cache(maxsize=65536, typed=True)
-def _milli(text: str | int | float | None) -> int:
+def parse_milli(text: str | int | float | None) -> int:
+    """The value of a quantity in thousandths, rounded up. Raises QuantityError."""
     return Quantity.parse(text).milli_value
 
 

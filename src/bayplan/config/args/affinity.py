@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from bayplan.config.api import ApiObject, Int32
 from bayplan.config.args.base import Args
-from bayplan.config.args.node_selector import selector_errors, term_errors
-from bayplan.config.args.node_selector import NodeSelector, NodeSelectorTerm
+from bayplan.config.args.node_selector import NodeSelector, NodeSelectorTerm, selector_errors, term_errors
 from bayplan.config.paths import Path
 from bayplan.config.problems import FieldError
 

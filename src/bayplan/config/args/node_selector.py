@@ -85,7 +85,8 @@ def _expression_faults(requirement: NodeSelectorRequirement) -> list[_Fault]:
 
 def _field_faults(requirement: NodeSelectorRequirement) -> list[_Fault]:
     if requirement.operator not in FIELD_OPERATORS:
-        message = f'"{requirement.operator}" is not an operator for fields; possible are {join_or(FIELD_OPERATORS)}'
+        possible = join_or(FIELD_OPERATORS)
+        message = f'"{requirement.operator}" is not an operator for fields; possible are {possible}'
         return [(("operator",), message, "")]
     if len(requirement.values) != 1:
         return [(("values",), "exactly one value is needed", "")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Self
 
 import msgspec
@@ -108,7 +109,7 @@ def shape_errors(shape: tuple[UtilizationShapePoint, ...], path: Path) -> list[F
     if not shape:
         return [FieldError(path, "at least one point is required")]
     errors = []
-    for i, (point, following) in enumerate(zip(shape, shape[1:], strict=False), start=1):
+    for i, (point, following) in enumerate(itertools.pairwise(shape), start=1):
         if point.utilization >= following.utilization:
             message = f"{following.utilization} must be greater than the utilization of the point before"
             errors.append(FieldError(path / i / "utilization", message))

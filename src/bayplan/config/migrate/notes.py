@@ -20,8 +20,12 @@ class Note(NamedTuple):
 
 
 class Migration(msgspec.Struct):
+    """The result. Errors are about the old file: what it holds is wrong in its own version."""
+
     root: Mapping
     notes: list[Note]
+    errors: list[FieldError] = []
 
     def warnings(self) -> list[FieldError]:
+        """The notes, as warnings for somebody who loads the old file directly."""
         return [FieldError(note.path, note.message, mark=note.mark) for note in self.notes]

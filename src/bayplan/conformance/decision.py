@@ -1,0 +1,118 @@
+"""Judges recorded decisions: pods decided one after another on a recorded cluster.
+
+Identical means: the same kind of outcome; the same feasible nodes, with the same score from every plugin; the
+recorded node among ours with the highest total; the message to the letter; the recorded nominated node among
+our best candidates, with the same victims. Whatever we decided, the replay goes on with what was recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from bayplan.conformance import Context
+from bayplan.conformance.cluster import RecordedCluster
+from bayplan.conformance.report import Difference, compare
+from bayplan.cycle import Decision
+from bayplan.framework import Candidate, Considered, ScoreOutcome
+from bayplan.model import Pod
+
+
+def judge(line: dict[str, Any], context: Context) -> Iterator[tuple[str, list[Difference]]]:
+    """One step per pending pod."""
+    cluster = RecordedCluster(line, context.catalogue)
+    for number, step in enumerate(line["steps"]):
+        pod = Pod.from_dict(step["pod"])
+        yield f"step {number} ({outcome_of(step)})", list(_judge_step(cluster, pod, step))
+        cluster.replace_volumes(step)
+
+
+def outcome_of(step: dict[str, Any]) -> str:
+    """The kind of a recorded outcome, for the tally."""
+    for outcome in ("gated", "preemption", "unschedulable"):
+        if outcome in step:
+            return outcome
+    return "scored" if "scores" in step else "single node"
+
+
+def _judge_step(cluster: RecordedCluster, pod: Pod, step: dict[str, Any]) -> Iterator[Difference]:
+    gate = cluster.profile(pod).runner.pre_enqueue(pod)
+    if step.get("gated") or not gate.is_success:
+        if bool(step.get("gated")) == gate.is_success:
+            yield Difference("outcome", outcome_of(step), f"gated: {gate}")
+        return
+    decision = cluster.decide(pod)
+    if "preemption" in step:
+        yield from _judge_preemption(decision, step["preemption"])
+        cluster.evict(step["preemption"]["victims"])
+        if step.get("timeout"):
+            return
+        pod = cluster.nominate(pod, step["preemption"]["nominated"])
+        decision = cluster.decide(pod)
+    if "node" in step:
+        yield from _judge_node(decision, step)
+        cluster.place(pod, step["node"], step.get("start_time"))
+    elif "unschedulable" in step:
+        yield from _judge_unschedulable(decision, step)
+
+
+def _judge_node(decision: Decision, step: dict[str, Any]) -> Iterator[Difference]:
+    if not decision.node_name:
+        yield Difference("outcome", f"node {step['node']}", decision.message)
+        return
+    if "scores" not in step:
+        ours = decision.node_name if decision.scores is None else sorted(_scores(decision.scores))
+        yield from compare(step["node"], ours, "the only feasible node")
+        return
+    if decision.scores is None:
+        yield Difference("feasible nodes", sorted(step["scores"]), [decision.node_name])
+        return
+    ours_by_node = _scores(decision.scores)
+    yield from compare(step["scores"], ours_by_node, "scores")
+    best = max(scores["total"] for scores in ours_by_node.values())
+    if step["node"] in ours_by_node and ours_by_node[step["node"]]["total"] != best:
+        yield Difference("node", step["node"], [n for n, s in ours_by_node.items() if s["total"] == best])
+
+
+def _scores(scores: ScoreOutcome) -> dict[str, dict[str, int]]:
+    """Node → plugin → weighted score, and `total`."""
+    return {
+        str(name): {
+            **{plugin: int(own.weighted[i]) for plugin, own in scores.by_plugin.items()},
+            "total": int(scores.totals[i]),
+        }
+        for i, name in enumerate(scores.nodes.names)
+    }
+
+
+def _judge_unschedulable(decision: Decision, step: dict[str, Any]) -> Iterator[Difference]:
+    if decision.node_name:
+        yield Difference("outcome", step["unschedulable"], f"node {decision.node_name}")
+        return
+    if decision.nominate:
+        yield Difference("outcome", step["unschedulable"], f"preemption on {decision.nominate}")
+        return
+    yield from compare(step["reason"], decision.reason, "reason")
+    yield from compare(step["unschedulable"], decision.message, "message")
+
+
+def _judge_preemption(decision: Decision, recorded: dict[str, Any]) -> Iterator[Difference]:
+    considered = decision.record.preemption
+    if not decision.nominate or not isinstance(considered, Considered):
+        yield Difference("outcome", recorded, decision.node_name or decision.message)
+        return
+    yield from compare(recorded["message"], decision.message, "message")
+    best = list(best_candidates(considered.candidates))
+    chosen = next((each for each in best if each.node_name == recorded["nominated"]), None)
+    if chosen is None:
+        yield Difference("nominated", recorded["nominated"], [each.node_name for each in best])
+        return
+    ours = sorted(victim.key for victim in chosen.victims.pods)
+    yield from compare(sorted(recorded["victims"]), ours, f"victims on {chosen.node_name}")
+
+
+def best_candidates(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+    """The candidates that rank first; kube-scheduler picks among them by chance."""
+    candidates = list(candidates)
+    best = min(candidate.rank for candidate in candidates)
+    return (candidate for candidate in candidates if candidate.rank == best)

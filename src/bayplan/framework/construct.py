@@ -1,0 +1,43 @@
+"""Making plugins: one instance of each plugin of a profile, with its args and the profile's handle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bayplan.config import Profile
+from bayplan.framework.calls import Observer
+from bayplan.framework.contract import PluginError
+from bayplan.framework.handle import Handle
+from bayplan.framework.plugin import Plugin
+from bayplan.framework.points import POINT_BY_NAME
+from bayplan.framework.profile import Placed, ProfilePlugins
+from bayplan.framework.registry import Registration, Registry
+
+
+def construct(registration: Registration, args: Any, handle: Handle) -> Plugin:
+    """One plugin; PluginError if its constructor raises."""
+    cls = registration.plugin
+    if args is None and cls.Args is not None:
+        args = cls.Args().defaulted()
+    try:
+        return cls(args, handle)
+    except Exception as error:
+        raise PluginError(
+            f"plugin {cls.name} ({registration.source}): its constructor raised {type(error).__name__}: {error}"
+        ) from error
+
+
+def construct_profile(
+    profile: Profile, registry: Registry, handle: Handle, observer: Observer | None = None
+) -> ProfilePlugins:
+    """Every plugin of *profile*, on its extension points."""
+    made: dict[str, Plugin] = {}
+    points: dict[str, list[Placed]] = {}
+    for point, enabled in profile.points.items():
+        if point not in POINT_BY_NAME:
+            continue  # the placement points are alpha in Kubernetes and have no plugins here
+        for name, weight in enabled:
+            if name not in made:
+                made[name] = construct(registry.get(name), profile.args.get(name), handle)
+            points.setdefault(point, []).append(Placed(made[name], weight))
+    return ProfilePlugins(profile.scheduler_name, points, observer)

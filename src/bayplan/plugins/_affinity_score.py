@@ -1,0 +1,81 @@
+"""InterPodAffinity's Score: preferences of the pod, and those of the pods on nodes that speak of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from bayplan.framework import MAX_SCORE, TermKind
+from bayplan.plugins._affinity_terms import Target
+
+if TYPE_CHECKING:
+    from bayplan.framework import IntArray, NodeTable
+    from bayplan.model import Pod
+
+
+class Preference(NamedTuple):
+    """Each pod in *column* is worth *weight* to all nodes of its domain."""
+
+    topology_key: str
+    weight: int
+    column: IntArray
+
+
+def own_preferences(nodes: NodeTable, targets: Iterable[tuple[int, Target]]) -> Iterable[Preference]:
+    """What the pod's own terms say; the weights of anti-affinity are negative."""
+    for weight, target in targets:
+        yield Preference(target.topology_key, weight, nodes.count_pods(target.query))
+
+
+def preferences_of_others(
+    nodes: NodeTable, pod: Pod, namespace_labels: Mapping[str, str], hard_weight: int
+) -> Iterable[Preference]:
+    """What the terms of pods on nodes say of *pod*; a required affinity counts with *hard_weight*."""
+    namespace, labels = pod.namespace, pod.labels
+    kinds = ((TermKind.PREFERRED_AFFINITY, 1), (TermKind.PREFERRED_ANTI_AFFINITY, -1))
+    for kind, sign in kinds:
+        for term, weight, carriers in nodes.affinity_terms(kind, labels):
+            if term.matches(namespace, labels, namespace_labels):
+                yield Preference(term.topology_key, sign * weight, carriers)
+    if hard_weight > 0:
+        for term, _, carriers in nodes.affinity_terms(TermKind.REQUIRED_AFFINITY, labels):
+            if term.matches(namespace, labels, namespace_labels):
+                yield Preference(term.topology_key, hard_weight, carriers)
+
+
+def affinity_scores(nodes: NodeTable, preferences: Iterable[Preference]) -> IntArray | None:
+    """The score of every node of the whole table; None if no preference applies anywhere.
+
+    One applies if a pod it speaks of is on a node that has the key, even if the weights then cancel out.
+    """
+    by_key: dict[str, IntArray] = {}
+    applies = False
+    for key, weight, column in preferences:
+        applies = applies or _applies(nodes, key, column)
+        weighed = column * weight
+        by_key[key] = by_key[key] + weighed if key in by_key else weighed
+    if not applies:
+        return None
+    scores = np.zeros(len(nodes), dtype=np.int64)
+    for key, weighed in by_key.items():
+        domains = nodes.domains(key)
+        totals = domains.totals(weighed)
+        if domains.missing is not None:
+            totals[-1] = 0
+        scores += domains.at_nodes(totals)
+    return scores
+
+
+def _applies(nodes: NodeTable, key: str, column: IntArray) -> bool:
+    missing = nodes.domains(key).missing
+    return bool(column.any() if missing is None else column[~missing].any())
+
+
+def normalized(scores: IntArray) -> IntArray:
+    """Stretched so that the lowest is 0 and the highest 100; all 0 if they are equal."""
+    lowest, highest = int(scores.min()), int(scores.max())
+    if lowest == highest:
+        return np.zeros_like(scores)
+    return (float(MAX_SCORE) * ((scores - lowest) / float(highest - lowest))).astype(np.int64)

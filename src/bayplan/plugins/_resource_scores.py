@@ -1,0 +1,153 @@
+"""Scores from how full nodes would be: what NodeResourcesFit and NodeResourcesBalancedAllocation share.
+
+In come the nodes' columns, the configured resources and the pod's requests; out goes one score per node. A
+resource that a node does not offer does not count there; nor does a scalar resource that the pod does not ask for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from bayplan.framework import MAX_SCORE, IntArray, NodeTable
+from bayplan.model import CPU, EPHEMERAL_STORAGE, MEMORY, is_scalar_resource_name
+
+if TYPE_CHECKING:
+    from bayplan.config.args.base import ResourceSpec
+    from bayplan.config.args.resources import ScoringStrategy, UtilizationShapePoint
+
+#: Shape points score up to 10, nodes up to 100.
+_SHAPE_SCALE: Final = MAX_SCORE // 10
+_MAX_UTILIZATION: Final = 100
+
+
+class Usage(NamedTuple):
+    """One resource on every node; int64, shape (n_nodes,) each."""
+
+    weight: int
+    #: With the pod.
+    requested: IntArray
+    #: Without it.
+    allocated: IntArray
+    #: 0 where the node does not offer the resource.
+    allocatable: IntArray
+
+
+def node_usage(
+    nodes: NodeTable, resources: Iterable[ResourceSpec], requests: Mapping[str, int], *, nonzero: bool
+) -> list[Usage]:
+    """The usage of the configured resources that count for a pod with these *requests*.
+
+    With *nonzero*, pods without a request for cpu or memory count on their nodes as if they had a small one.
+    """
+    usages = []
+    for resource in resources:
+        name, request = resource.name, requests.get(resource.name, 0)
+        if not _counts(name, request):
+            continue
+        of_pods = nodes.nonzero_requested if nonzero and name in (CPU, MEMORY) else nodes.requested
+        allocated = of_pods(name)
+        usages.append(Usage(resource.weight, allocated + request, allocated, nodes.allocatable(name)))
+    return usages
+
+
+def _counts(name: str, request: int) -> bool:
+    if name in (CPU, MEMORY, EPHEMERAL_STORAGE):
+        return True
+    return request != 0 and is_scalar_resource_name(name)
+
+
+#: Usage of the configured resources → score per node.
+Strategy = Callable[[Sequence[Usage], int], IntArray]
+
+
+def strategy_of(configured: ScoringStrategy) -> Strategy:
+    """The function that a `scoringStrategy` stands for."""
+    if configured.type == "RequestedToCapacityRatio" and configured.requested_to_capacity_ratio is not None:
+        return _requested_to_capacity_ratio(configured.requested_to_capacity_ratio.shape)
+    return _most_allocated if configured.type == "MostAllocated" else _least_allocated
+
+
+def _least_allocated(usages: Sequence[Usage], n_nodes: int) -> IntArray:
+    """The share of capacity that stays free; overcommitted is as full as full."""
+
+    def free_share(usage: Usage, capacity: IntArray) -> IntArray:
+        return quotient(np.maximum(capacity - usage.requested, 0) * MAX_SCORE, capacity)
+
+    totals, weights = _weigh(usages, n_nodes, free_share)
+    return quotient(totals, weights)
+
+
+def _most_allocated(usages: Sequence[Usage], n_nodes: int) -> IntArray:
+    """The share of capacity that is in use; overcommitted is as full as full."""
+
+    def used_share(usage: Usage, capacity: IntArray) -> IntArray:
+        return quotient(np.minimum(usage.requested, capacity) * MAX_SCORE, capacity)
+
+    totals, weights = _weigh(usages, n_nodes, used_share)
+    return quotient(totals, weights)
+
+
+def _requested_to_capacity_ratio(shape: Sequence[UtilizationShapePoint]) -> Strategy:
+    """The configured score of the utilization; a resource that scores 0 does not count at all."""
+    scores = _scores_by_utilization(shape)
+
+    def shaped(usage: Usage, capacity: IntArray) -> IntArray:
+        utilization = quotient(np.minimum(usage.requested, capacity) * _MAX_UTILIZATION, capacity)
+        return scores[np.maximum(utilization, 0)]
+
+    def strategy(usages: Sequence[Usage], n_nodes: int) -> IntArray:
+        totals, weights = _weigh(usages, n_nodes, shaped, only_positive=True)
+        # The one mean that is rounded, half up; a node where nothing counts has a total of 0.
+        return (2 * totals + weights) // (2 * weights)
+
+    return strategy
+
+
+def _scores_by_utilization(shape: Sequence[UtilizationShapePoint]) -> IntArray:
+    """The broken line through the points at every percent: level outside, whole numbers cut towards zero."""
+    scores = []
+    for percent in range(_MAX_UTILIZATION + 1):
+        after = next((i for i, point in enumerate(shape) if percent <= point.utilization), len(shape))
+        if after in (0, len(shape)):
+            scores.append(shape[max(0, after - 1)].score * _SHAPE_SCALE)
+            continue
+        left, right = shape[after - 1], shape[after]
+        rise = (right.score - left.score) * _SHAPE_SCALE * (percent - left.utilization)
+        scores.append(left.score * _SHAPE_SCALE + int(rise / (right.utilization - left.utilization)))
+    return np.array(scores, dtype=np.int64)
+
+
+def _weigh(
+    usages: Sequence[Usage],
+    n_nodes: int,
+    score: Callable[[Usage, IntArray], IntArray],
+    *,
+    only_positive: bool = False,
+) -> tuple[IntArray, IntArray | int]:
+    """The weighted sum of the resources' scores, and the sum of the weights that count, 1 where none does."""
+    totals = np.zeros(n_nodes, dtype=np.int64)
+    weights: IntArray | int = 0
+    for usage in usages:
+        offered = usage.allocatable != 0
+        everywhere = bool(offered.all())
+        capacity = usage.allocatable if everywhere else np.where(offered, usage.allocatable, 1)
+        scores = score(usage, capacity)
+        counted = offered & (scores > 0) if only_positive else offered
+        if everywhere and not only_positive:
+            totals += scores * usage.weight
+            weights = weights + usage.weight
+        else:
+            totals += scores * (counted * usage.weight)
+            weights = weights + counted * usage.weight
+    return totals, np.maximum(weights, 1) if isinstance(weights, np.ndarray) else max(weights, 1)
+
+
+def quotient(numerators: IntArray, divisors: IntArray | int) -> IntArray:
+    """Whole division as in Go, cut towards zero; divisors are positive."""
+    quotients: IntArray = numerators // divisors
+    if numerators.min(initial=0) < 0:  # only amounts that the API server refuses lead here
+        quotients += (numerators < 0) & (numerators % divisors != 0)
+    return quotients

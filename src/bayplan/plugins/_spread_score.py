@@ -1,0 +1,118 @@
+"""PodTopologySpread's Score: the fewer matching pods in a node's domains, the better.
+
+A domain's count is weighed by the logarithm of how many domains there are, so that keys with few domains are
+not outweighed by keys with many.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayplan.framework import MAX_SCORE, Domains
+from bayplan.plugins._spread_constraints import (
+    HOSTNAME,
+    Constraint,
+    count_matching,
+    counted_nodes,
+    nodes_with_keys,
+)
+
+if TYPE_CHECKING:
+    from bayplan.framework import BoolArray, IntArray, NodeTable
+    from bayplan.model import Pod
+
+
+class SpreadScores(NamedTuple):
+    """Columns over the snapshot's whole table."""
+
+    #: int64: matching pods, weighed; the lower the better.
+    raw: IntArray
+    #: The nodes that get no score for want of a topology key; None for no node.
+    ignored: BoolArray | None
+
+    def normalized(self, scores: IntArray, nodes: NodeTable) -> IntArray:
+        """Turned round and brought into 0..100."""
+        if self.ignored is None:
+            return _turned(scores)
+        ignored = self.ignored[nodes.rows]
+        normalized = np.zeros_like(scores)
+        normalized[~ignored] = _turned(scores[~ignored])
+        return normalized
+
+
+def _turned(scores: IntArray) -> IntArray:
+    highest = int(scores.max(initial=0))
+    if highest == 0:
+        return np.full_like(scores, MAX_SCORE)
+    lowest = int(scores.min())
+    turned: IntArray = MAX_SCORE * (highest + lowest - scores) // highest
+    return turned
+
+
+def spread_scores(
+    whole: NodeTable, feasible: NodeTable, pod: Pod, constraints: tuple[Constraint, ...], *, all_keys: bool
+) -> SpreadScores:
+    """The scores of a pod; with *all_keys*, only nodes that have every topology key count and are scored."""
+    candidates = nodes_with_keys(whole, constraints) if all_keys else None
+    rows = feasible.rows if candidates is None else feasible.rows[candidates[feasible.rows]]
+    sums = None
+    for constraint in constraints:
+        scores = _constraint_scores(whole, rows, pod, constraint, candidates)
+        sums = scores if sums is None else sums + scores
+    raw = _rounded(sums) if sums is not None else np.zeros(len(whole), dtype=np.int64)
+    if candidates is None:
+        return SpreadScores(raw, None)
+    return SpreadScores(raw * candidates, ~candidates)
+
+
+def _constraint_scores(
+    whole: NodeTable, rows: IntArray, pod: Pod, constraint: Constraint, candidates: BoolArray | None
+) -> NDArray[np.float64]:
+    """What one constraint adds to each node of the whole table; *rows* are the nodes to be scored."""
+    matching = count_matching(whole, pod, constraint)
+    domains = whole.domains(constraint.topology_key)
+    missing = domains.missing if candidates is None else None
+    if constraint.topology_key == HOSTNAME:
+        # A host name means the node itself, whatever the policies say of it.
+        scores = _scores(matching, len(rows), constraint)
+    else:
+        if missing is not None:
+            domains = _absent_is_empty(whole, constraint.topology_key, domains)
+        counted = counted_nodes(whole, pod, constraint, candidates)
+        totals = domains.totals(matching if counted is None else matching * counted)
+        scores = domains.at_nodes(_scores(totals, _n_domains(domains, rows), constraint))
+    return scores if missing is None else np.where(missing, 0.0, scores)
+
+
+def _scores(counts: IntArray, n_domains: int, constraint: Constraint) -> NDArray[np.float64]:
+    """maxSkew waters the differences down: within it, they should hardly matter."""
+    scores: NDArray[np.float64] = counts * math.log(n_domains + 2)
+    scores += float(constraint.max_skew - 1)
+    return scores
+
+
+def _n_domains(domains: Domains, rows: IntArray) -> int:
+    """How many domains the nodes at *rows* are in; nodes without the label are a domain of their own."""
+    if domains.missing is None and len(rows) == len(domains.of_node):
+        return domains.n_domains
+    return int(np.count_nonzero(np.bincount(domains.of_node[rows])))
+
+
+def _absent_is_empty(whole: NodeTable, key: str, domains: Domains) -> Domains:
+    """An absent label and an empty one are the same domain here, as a lookup in Go's maps has it."""
+    empty = np.flatnonzero(whole.label(key) == "")
+    if not len(empty):
+        return domains
+    of_node = np.where(domains.of_node == domains.n_domains, domains.of_node[empty[0]], domains.of_node)
+    return Domains(of_node, domains.n_domains, domains.missing)
+
+
+def _rounded(scores: NDArray[np.float64]) -> IntArray:
+    """Halves away from zero, as Go rounds; scores are never negative."""
+    whole = np.floor(scores)
+    whole += scores - whole >= 0.5
+    return whole.astype(np.int64)

@@ -1,0 +1,17 @@
+"""DefaultBinder: tells the API server where the pod goes."""
+
+from __future__ import annotations
+
+from bayplan.framework import CycleState, Plugin, Status
+from bayplan.model import Pod
+
+
+class DefaultBinder(Plugin):
+    name = "DefaultBinder"
+
+    async def bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        try:
+            await self.handle.client.bind(pod, node_name)
+        except Exception as refusal:  # an API server that says no is an answer, whatever the client calls it
+            return Status.failed(refusal)
+        return None

@@ -1,0 +1,178 @@
+"""InterPodAffinity: pods near to, or away from, other pods, within topology domains.
+
+Required terms filter (`_affinity_filter`), preferred ones score (`_affinity_score`). Terms work in both
+directions: those of the pod speak of pods on nodes, and those of pods on nodes speak of the pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayplan.config.args import InterPodAffinityArgs
+from bayplan.framework import (
+    Action,
+    ClusterEvent,
+    CycleState,
+    Handle,
+    Hint,
+    IntArray,
+    NodeInfo,
+    NodeTable,
+    Plugin,
+    Resource,
+    Status,
+    Verdict,
+)
+from bayplan.model import SelectorError
+from bayplan.plugins._affinity_filter import Rejected, far_from_required, near_unwanted, unwanted_by_others
+from bayplan.plugins._affinity_score import affinity_scores, normalized, own_preferences, preferences_of_others
+from bayplan.plugins._affinity_terms import Namespaces, Target
+
+if TYPE_CHECKING:
+    from bayplan.model import AffinityTerm, AffinityTerms, Node, Pod
+
+_SCORES = "PreScoreInterPodAffinity"
+
+
+class InterPodAffinity(Plugin):
+    name = "InterPodAffinity"
+    Args = InterPodAffinityArgs
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._namespaces = Namespaces(handle.informers)
+
+    def sign(self, pod: Pod) -> Hashable | None:
+        try:
+            return pod.namespace, frozenset(pod.labels.items()), pod.affinity_terms
+        except SelectorError:
+            return None
+
+    # --- Filter -----------------------------------------------------------------------------------
+
+    def pre_filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status | None:
+        try:
+            terms = pod.affinity_terms
+        except SelectorError as error:
+            return Status.unresolvable(f"parsing pod: {error}")
+        rejected = self._rejected(pod, terms, nodes)
+        if rejected.existing_anti_affinity is None and not terms.required and not terms.anti_required:
+            return Status.skip()
+        state.write(self.name, rejected)
+        return None
+
+    def _rejected(self, pod: Pod, terms: AffinityTerms, nodes: NodeTable) -> Rejected:
+        return Rejected(
+            far_from_required(nodes, pod, self._targets(terms.required)),
+            near_unwanted(nodes, self._targets(terms.anti_required)),
+            unwanted_by_others(nodes, pod, self._namespaces.labels_of(pod.namespace)),
+        )
+
+    def _targets(self, terms: Iterable[AffinityTerm]) -> tuple[Target, ...]:
+        return tuple([self._namespaces.target(term) for term in terms])
+
+    def add_pod(self, state: CycleState, pod: Pod, pod_to_add: Pod, node: NodeInfo) -> None:
+        state.delete(self.name)  # the counts have followed the pod: Filter reads them again
+
+    def remove_pod(self, state: CycleState, pod: Pod, pod_to_remove: Pod, node: NodeInfo) -> None:
+        state.delete(self.name)
+
+    def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict:
+        rejected = state.get(self.name, Rejected)
+        if rejected is None:
+            rejected = self._rejected(pod, pod.affinity_terms, self.handle.snapshot.nodes)
+            state.write(self.name, rejected)
+        return rejected.verdict(nodes)
+
+    # --- Score ------------------------------------------------------------------------------------
+
+    def pre_score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status | None:
+        try:
+            terms = pod.affinity_terms
+        except SelectorError as error:
+            return Status.failed(f"failed to parse pod: {error}")
+        has_preferences = bool(terms.preferred or terms.anti_preferred)
+        if self.args.ignore_preferred_terms_of_existing_pods and not has_preferences:
+            return Status.skip()
+        whole = self.handle.snapshot.nodes
+        namespace_labels = self._namespaces.labels_of(pod.namespace)
+        others = preferences_of_others(whole, pod, namespace_labels, self.args.hard_pod_affinity_weight)
+        own = own_preferences(whole, self._weighed_targets(terms)) if has_preferences else ()
+        scores = affinity_scores(whole, chain(own, others))
+        if scores is None:
+            return Status.skip()
+        state.write(_SCORES, scores)
+        return None
+
+    def _weighed_targets(self, terms: AffinityTerms) -> Iterator[tuple[int, Target]]:
+        for weight, term in terms.preferred:
+            yield weight, self._namespaces.target(term)
+        for weight, term in terms.anti_preferred:
+            yield -weight, self._namespaces.target(term)
+
+    def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray:
+        scores: IntArray = state.read(_SCORES, np.ndarray)[nodes.rows]
+        return scores
+
+    def normalize_score(self, state: CycleState, pod: Pod, scores: IntArray, nodes: NodeTable) -> IntArray:
+        return normalized(scores)
+
+    # --- what may help a rejected pod -------------------------------------------------------------
+
+    def events_to_register(self) -> Sequence[ClusterEvent]:
+        pods = Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE
+        nodes = Action.ADD | Action.UPDATE_NODE_LABEL
+        return (
+            ClusterEvent(Resource.POD, pods, self._after_pod_change),
+            ClusterEvent(Resource.NODE, nodes, self._after_node_change),
+        )
+
+    def _after_pod_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> Hint:
+        if old is not None and new is not None and pod.uid == new.uid:
+            return Hint.QUEUE  # its labels changed, and others' anti-affinity may speak of it no longer
+        if any(changed is not None and not _is_placed(changed) for changed in (old, new)):
+            return Hint.SKIP
+        terms = pod.affinity_terms
+        attracted = new is not None and _match_all(terms.required, new)
+        if old is None:
+            return _queue_if(attracted)
+        repelled = _match_all(terms.anti_required, old)
+        if new is None:
+            return _queue_if(repelled or _match_all(old.affinity_terms.anti_required, pod))
+        became_wanted = attracted and not _match_all(terms.required, old)
+        return _queue_if(became_wanted or (repelled and not _match_all(terms.anti_required, new)))
+
+    def _after_node_change(self, pod: Pod, old: Node | None, new: Node | None) -> Hint:
+        terms = pod.affinity_terms
+        if new is None:
+            return Hint.SKIP
+        if old is None:
+            # A node without the key can always take a pod with anti-affinity.
+            return _queue_if(
+                bool(terms.anti_required) or any(t.topology_key in new.labels for t in terms.required)
+            )
+        moved = {
+            each.topology_key
+            for each in (*terms.required, *terms.anti_required)
+            if old.labels.get(each.topology_key) != new.labels.get(each.topology_key)
+        }
+        gained = any(each.topology_key in moved and each.topology_key in new.labels for each in terms.required)
+        left = any(each.topology_key in moved and each.topology_key in old.labels for each in terms.anti_required)
+        return _queue_if(gained or left)
+
+
+def _is_placed(pod: Pod) -> bool:
+    return bool(pod.spec.node_name or pod.status.nominated_node_name)
+
+
+def _match_all(terms: tuple[AffinityTerm, ...], pod: Pod) -> bool:
+    """Whether there are terms and all speak of *pod*; nothing is known of its namespace's labels here."""
+    return bool(terms) and all(term.matches(pod.namespace, pod.labels, None) for term in terms)
+
+
+def _queue_if(condition: bool) -> Hint:
+    return Hint.QUEUE if condition else Hint.SKIP

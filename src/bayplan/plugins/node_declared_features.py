@@ -1,0 +1,87 @@
+"""NodeDeclaredFeatures: a pod that needs a feature of the kubelet goes where the kubelet declares it.
+
+Which features a pod needs is inferred from its spec, as `component-helpers/nodedeclaredfeatures` does in 1.36;
+of the features nodes can declare there, only two matter for placement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Final
+
+import numpy as np
+
+from bayplan.framework import (
+    Action,
+    ClusterEvent,
+    Code,
+    CycleState,
+    Hint,
+    NodeTable,
+    Plugin,
+    Reads,
+    Resource,
+    Status,
+    Verdict,
+)
+from bayplan.model import Node, Pod, PodSpec
+
+REASON = "node(s) didn't match Pod's required features"
+
+
+def _restarts_all_containers(spec: PodSpec) -> bool:
+    return any(
+        rule.action == "RestartAllContainers"
+        for container in (*spec.containers, *spec.init_containers)
+        for rule in container.restart_policy_rules
+    )
+
+
+def _has_own_users_on_host_network(spec: PodSpec) -> bool:
+    return spec.host_network and spec.host_users is False
+
+
+#: Feature → whether a pod with that spec needs it.
+_INFERENCES: Final[tuple[tuple[str, Callable[[PodSpec], bool]], ...]] = (
+    ("RestartAllContainersOnContainerExits", _restarts_all_containers),
+    ("UserNamespacesHostNetworkSupport", _has_own_users_on_host_network),
+)
+
+
+class NodeDeclaredFeatures(Plugin):
+    name = "NodeDeclaredFeatures"
+    reads = Reads.NODE
+
+    def pre_filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status | None:
+        return None if required_features(pod) else Status.skip()
+
+    def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict:
+        required = required_features(pod)
+        if not required:
+            return nodes.accept_all()
+        # Such pods are rare and the answer is kept, so looking at the nodes one by one is cheap enough.
+        lacking = [not required.issubset(info.node.status.declared_features) for info in nodes]
+        return nodes.reject(np.array(lacking, dtype=np.bool_), REASON, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+
+    def sign(self, pod: Pod) -> Hashable:
+        return required_features(pod)
+
+    def events_to_register(self) -> tuple[ClusterEvent, ...]:
+        return (
+            ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE, self._after_node_change),
+            ClusterEvent(Resource.POD, Action.UPDATE, self._after_pod_change),
+        )
+
+    def _after_node_change(self, pod: Pod, old: Node | None, new: Node) -> Hint:
+        unchanged = old is not None and old.status.declared_features == new.status.declared_features
+        return Hint.SKIP if unchanged else Hint.QUEUE
+
+    def _after_pod_change(self, pod: Pod, old: Pod, new: Pod) -> Hint:
+        if pod.uid != new.uid or required_features(old) == required_features(new):
+            return Hint.SKIP
+        return Hint.QUEUE
+
+
+def required_features(pod: Pod) -> frozenset[str]:
+    """The features a node must declare for the pod to run there."""
+    return frozenset(feature for feature, needs in _INFERENCES if needs(pod.spec))

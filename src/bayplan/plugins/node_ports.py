@@ -1,0 +1,49 @@
+"""NodePorts: the host ports a pod takes must be free on the node."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from bayplan.framework import (
+    Action,
+    ClusterEvent,
+    CycleState,
+    Hint,
+    NodeTable,
+    Plugin,
+    Reads,
+    Resource,
+    Status,
+    Verdict,
+)
+from bayplan.model import Pod, conflict
+
+REASON = "node(s) didn't have free ports for the requested pod ports"
+
+
+class NodePorts(Plugin):
+    name = "NodePorts"
+    reads = Reads.USAGE
+
+    def pre_filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status | None:
+        return None if pod.host_ports else Status.skip()
+
+    def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict:
+        if not pod.host_ports:
+            return nodes.accept_all()
+        return nodes.reject(nodes.ports_taken(pod.host_ports), REASON)
+
+    def sign(self, pod: Pod) -> Hashable:
+        return pod.host_ports
+
+    def events_to_register(self) -> tuple[ClusterEvent, ...]:
+        return (
+            # The ports of a pod never change, so only its going frees them.
+            ClusterEvent(Resource.POD, Action.DELETE, self._after_pod_deletion),
+            ClusterEvent(Resource.NODE, Action.ADD),
+        )
+
+    def _after_pod_deletion(self, pod: Pod, old: Pod, new: None) -> Hint:
+        if not old.spec.node_name and not old.status.nominated_node_name:
+            return Hint.SKIP
+        return Hint.QUEUE if conflict(pod.host_ports, old.host_ports) else Hint.SKIP

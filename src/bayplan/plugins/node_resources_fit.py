@@ -1,0 +1,200 @@
+"""NodeResourcesFit: a pod fits where enough of every resource it requests is free; scores by how full nodes get.
+
+A node that could not hold the pod even if it were empty is rejected for good (UNSCHEDULABLE_AND_UNRESOLVABLE).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from bayplan.config.args import NodeResourcesFitArgs
+from bayplan.framework import (
+    Action,
+    ClusterEvent,
+    Code,
+    CycleState,
+    Hint,
+    IntArray,
+    NodeTable,
+    Plugin,
+    Reads,
+    Resource,
+    Verdict,
+)
+from bayplan.model import (
+    CPU,
+    DEFAULT_MEMORY_REQUEST,
+    DEFAULT_MILLI_CPU_REQUEST,
+    EPHEMERAL_STORAGE,
+    MEMORY,
+    PODS,
+    Node,
+    ObjectError,
+    Pod,
+    RequestOptions,
+    is_extended_resource_name,
+    is_scalar_resource_name,
+    pod_requests,
+)
+from bayplan.plugins._device_classes import DeviceClasses, extended_resource_name, resource_names
+from bayplan.plugins._resource_scores import node_usage, strategy_of
+
+if TYPE_CHECKING:
+    from bayplan.framework import Handle
+
+TOO_MANY_PODS: Final = "Too many pods"
+_NATIVE: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
+#: How this plugin reads the requests of the pod that it scores. Unlike everywhere else the gates are off here:
+#: upstream's scorer is never told of them, so requests of the pod as a whole do not count.
+_SCORING: Final = RequestOptions(use_status=False, pod_level=False, pod_level_status=False)
+_MISSING: Final = {CPU: f"{DEFAULT_MILLI_CPU_REQUEST}m", MEMORY: str(DEFAULT_MEMORY_REQUEST)}
+
+
+class _Need(NamedTuple):
+    """What the pod needs of one resource."""
+
+    resource: str
+    amount: int
+    #: A device class stands behind the resource: nodes that do not offer it are for DynamicResources to judge.
+    by_devices: bool = False
+
+    def fits(self, offered: int) -> bool:
+        """Whether an empty node that offers that much has enough."""
+        return self.amount <= offered or (self.by_devices and offered == 0)
+
+
+class NodeResourcesFit(Plugin):
+    name = "NodeResourcesFit"
+    Args = NodeResourcesFitArgs
+    reads = Reads.USAGE
+
+    def __init__(self, args: NodeResourcesFitArgs, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._device_classes = DeviceClasses(handle.informers)
+        self._strategy = strategy_of(args.scoring_strategy)
+
+    # --- feasibility ------------------------------------------------------------------------------
+
+    def pre_filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> None:
+        state.write(self.name, tuple(need for need in self._needs(pod) if not self._ignores(need.resource)))
+
+    def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict:
+        verdict = nodes.accept_all()
+        full = nodes.pod_counts() >= nodes.allocatable(PODS)
+        if full.any():
+            verdict = verdict.reject(full, TOO_MANY_PODS)
+        for need in state.read(self.name, tuple):
+            verdict = _reject_short(verdict, need, nodes)
+        return verdict
+
+    def _needs(self, pod: Pod) -> list[_Need]:
+        """Of what the pod needs how much, the native resources first."""
+        requests = pod.spec_requests
+        needs = [_Need(name, amount) for name in _NATIVE if (amount := requests.get(name, 0))]
+        if len(requests) > len(needs):
+            others = {name: amount for name, amount in requests.items() if amount and name not in _NATIVE}
+            backed = self._device_classes.backed(others)
+            needs += [_Need(name, amount, name in backed) for name, amount in others.items()]
+        return needs
+
+    def _ignores(self, resource: str) -> bool:
+        args: NodeResourcesFitArgs = self.args
+        if not (args.ignored_resources or args.ignored_resource_groups):
+            return False
+        group = resource.partition("/")[0]
+        return is_extended_resource_name(resource) and (
+            resource in args.ignored_resources or group in args.ignored_resource_groups
+        )
+
+    # --- choice -----------------------------------------------------------------------------------
+
+    def pre_score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> None:
+        """Nothing to prepare; the plugin is on this point because it is in kube-scheduler."""
+
+    def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray:
+        resources = self.args.scoring_strategy.resources
+        usages = node_usage(nodes, resources, _scoring_requests(pod), nonzero=True)
+        return self._strategy(usages, len(nodes))
+
+    def sign(self, pod: Pod) -> Hashable:
+        """Device classes are in the sign, so that their coming and going makes kept answers void."""
+        try:
+            return pod.request_summary, self._device_classes.backed(pod.spec_requests)
+        except ObjectError:
+            return None
+
+    # --- events -----------------------------------------------------------------------------------
+
+    def events_to_register(self) -> tuple[ClusterEvent, ...]:
+        return (
+            ClusterEvent(Resource.POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, self._after_pod_event),
+            ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, self._after_node_change),
+            ClusterEvent(Resource.DEVICE_CLASS, Action.ADD | Action.UPDATE, self._after_device_class_change),
+        )
+
+    def _after_pod_event(self, pod: Pod, old: Pod, new: Pod | None) -> Hint:
+        if new is None:
+            was_placed = old.spec.node_name or old.status.nominated_node_name
+            return Hint.QUEUE if was_placed else Hint.SKIP
+        if new.uid == pod.uid:
+            return Hint.QUEUE
+        return Hint.QUEUE if new.spec.node_name and _frees(old, new, pod.all_requests) else Hint.SKIP
+
+    def _after_node_change(self, pod: Pod, old: Node | None, new: Node) -> Hint:
+        """A node helps if the pod would fit it empty, and it offers more than before of what the pod needs."""
+        needs, offered = self._needs(pod), new.allocatable
+        if offered.get(PODS, 0) < 1 or not all(need.fits(offered.get(need.resource, 0)) for need in needs):
+            return Hint.SKIP
+        return Hint.QUEUE if old is None or _offers_more(needs, old, new) else Hint.SKIP
+
+    def _after_device_class_change(self, pod: Pod, old: dict[str, Any] | None, new: dict[str, Any]) -> Hint:
+        if old is None:
+            wanted = resource_names(new)
+        elif extended_resource_name(old) != extended_resource_name(new):
+            wanted = frozenset((extended_resource_name(new),))
+        else:
+            return Hint.SKIP
+        return Hint.SKIP if wanted.isdisjoint(pod.all_requests) else Hint.QUEUE
+
+
+def _reject_short(verdict: Verdict, need: _Need, nodes: NodeTable) -> Verdict:
+    """*verdict*, and the nodes rejected too that have too little left of one resource."""
+    allocatable = nodes.allocatable(need.resource)
+    short = need.amount > allocatable - nodes.requested(need.resource)
+    if need.by_devices:
+        short &= allocatable > 0
+    if not short.any():
+        return verdict
+    reason = f"Insufficient {need.resource}"
+    too_small = short & (need.amount > allocatable)
+    return verdict.reject(too_small, reason, Code.UNSCHEDULABLE_AND_UNRESOLVABLE).reject(
+        short & ~too_small, reason
+    )
+
+
+def _scoring_requests(pod: Pod) -> Mapping[str, int]:
+    status = pod.status
+    if pod.spec.resources is None and not (status.container_statuses or status.init_container_statuses):
+        return pod.scoring_requests  # the gates would make no difference, and this is worked out once
+    return pod_requests(pod.spec, status, _SCORING, missing=_MISSING)
+
+
+def _frees(old: Pod, new: Pod, wanted: Mapping[str, int]) -> bool:
+    """Whether a pod was scaled down in something that another pod wants."""
+    before, after = old.requests, new.requests
+    return any(
+        amount and (name in _NATIVE or is_scalar_resource_name(name)) and before.get(name, 0) > after.get(name, 0)
+        for name, amount in wanted.items()
+    )
+
+
+def _offers_more(needs: list[_Need], old: Node, new: Node) -> bool:
+    before, after = old.allocatable, new.allocatable
+    if after.get(PODS, 0) > before.get(PODS, 0):
+        return True
+    return any(
+        after.get(need.resource, 0) > before.get(need.resource, 0)
+        or (need.by_devices and after.get(need.resource, 0) == 0)
+        for need in needs
+    )

@@ -1,0 +1,78 @@
+"""TaintToleration: taints keep pods away that do not tolerate them; PreferNoSchedule only costs score.
+
+Everything is worked out once per distinct set of taints and then gathered for the nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import numpy as np
+
+from bayplan.framework import (
+    Action,
+    ClusterEvent,
+    Code,
+    CycleState,
+    Hint,
+    IntArray,
+    NodeTable,
+    Plugin,
+    Reads,
+    Resource,
+    Verdict,
+    default_normalize,
+)
+from bayplan.model import PREFER_NO_SCHEDULE, Node, Pod, Taint, find_untolerated, tolerates_any
+
+REASON = "node(s) had untolerated taint(s)"
+
+
+class TaintToleration(Plugin):
+    name = "TaintToleration"
+    reads = Reads.NODE
+
+    def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict:
+        codes, sets = nodes.taint_sets()
+        untolerated = np.array([_keeps_away(pod, taints) for taints in sets], dtype=np.bool_)
+        if not untolerated.any():
+            return nodes.accept_all()
+        return nodes.reject(untolerated[codes], REASON, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+
+    def pre_score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> None:
+        """Nothing to prepare; the plugin is on this point because it is in kube-scheduler."""
+
+    def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray:
+        """How many taints the pod would rather have avoided."""
+        codes, sets = nodes.taint_sets()
+        counts = np.array([_count_disliked(pod, taints) for taints in sets], dtype=np.int64)
+        return counts[codes]
+
+    def normalize_score(self, state: CycleState, pod: Pod, scores: IntArray, nodes: NodeTable) -> IntArray:
+        return default_normalize(scores, reverse=True)
+
+    def sign(self, pod: Pod) -> Hashable:
+        return pod.spec.tolerations
+
+    def events_to_register(self) -> tuple[ClusterEvent, ...]:
+        return (
+            ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, self._after_node_change),
+            ClusterEvent(Resource.POD, Action.UPDATE_POD_TOLERATION, self._after_toleration_change),
+        )
+
+    def _after_node_change(self, pod: Pod, old: Node | None, new: Node) -> Hint:
+        was_closed = old is None or _keeps_away(pod, old.taints)
+        return Hint.QUEUE if was_closed and not _keeps_away(pod, new.taints) else Hint.SKIP
+
+    def _after_toleration_change(self, pod: Pod, old: Pod, new: Pod) -> Hint:
+        return Hint.QUEUE if new.uid == pod.uid else Hint.SKIP
+
+
+def _keeps_away(pod: Pod, taints: tuple[Taint, ...]) -> bool:
+    return bool(taints) and find_untolerated(taints, pod.spec.tolerations) is not None
+
+
+def _count_disliked(pod: Pod, taints: tuple[Taint, ...]) -> int:
+    return sum(
+        taint.effect == PREFER_NO_SCHEDULE and not tolerates_any(pod.spec.tolerations, taint) for taint in taints
+    )

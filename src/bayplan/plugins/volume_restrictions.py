@@ -1,0 +1,140 @@
+"""VolumeRestrictions: disks that pods of a node cannot share, and claims that only one pod may use.
+
+A disk of GCE, AWS, iSCSI or RBD that a pod on the node already uses keeps others away from that node, unless all
+use it read-only (AWS: always). A claim with access mode ReadWriteOncePod that some pod uses keeps others away
+from every node.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from bayplan.framework import Action, ClusterEvent, CycleState, Handle, Hint, NodeTable, Plugin, Resource, Status
+from bayplan.model import PersistentVolumeClaim
+from bayplan.plugins._claims import claim_not_found, named_claims, storage_sign
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from bayplan.framework import NodeInfo, Verdict
+    from bayplan.model import Pod, Volume
+
+DISK_CONFLICT: Final = "node(s) had no available disk"
+POD_CONFLICT: Final = (
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
+    "already in-use by another pod"
+)
+READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
+
+
+@dataclass(slots=True)
+class Conflicts:
+    """What PreFilter found. As in Kubernetes, users are counted by the claim's name, whatever their namespace."""
+
+    disks: tuple[Volume, ...]
+    once_pod_claims: frozenset[str]
+    #: How many of these claims are in use; a pod moved in a what-if counts once per volume.
+    n_used: int
+
+    def clone(self) -> Conflicts:
+        return replace(self)
+
+    def count(self, moved: Pod) -> int:
+        return sum(name in self.once_pod_claims for name in named_claims(moved))
+
+
+class VolumeRestrictions(Plugin):
+    name = "VolumeRestrictions"
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._claims = handle.informers.lister(PersistentVolumeClaim)
+
+    def sign(self, pod: Pod) -> Hashable | None:
+        return storage_sign(pod)
+
+    def events_to_register(self) -> Sequence[ClusterEvent]:
+        return (
+            ClusterEvent(Resource.POD, Action.DELETE, self._after_pod_deleted),
+            ClusterEvent(Resource.NODE, Action.ADD),
+            ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, self._after_claim_added),
+        )
+
+    def pre_filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status | None:
+        if not pod.spec.volumes:
+            return Status.skip()
+        once_pod: set[str] = set()
+        for name in named_claims(pod):
+            claim = self._claims.get(name, pod.namespace)
+            if claim is None:
+                return Status.unresolvable(claim_not_found(name))
+            if READ_WRITE_ONCE_POD in claim.spec.access_modes:
+                once_pod.add(name)
+        n_used = sum(bool(nodes.claim_users(f"{pod.namespace}/{name}").any()) for name in once_pod)
+        disks = exclusive_disks(pod)
+        if not disks and not n_used:
+            return Status.skip()
+        state.write(self.name, Conflicts(disks, frozenset(once_pod), n_used))
+        return None
+
+    def add_pod(self, state: CycleState, pod: Pod, pod_to_add: Pod, node: NodeInfo) -> None:
+        conflicts = state.read(self.name, Conflicts)
+        conflicts.n_used += conflicts.count(pod_to_add)
+
+    def remove_pod(self, state: CycleState, pod: Pod, pod_to_remove: Pod, node: NodeInfo) -> None:
+        conflicts = state.read(self.name, Conflicts)
+        conflicts.n_used -= conflicts.count(pod_to_remove)
+
+    def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict:
+        conflicts = state.read(self.name, Conflicts)
+        taken = np.zeros(len(nodes), dtype=np.bool_)
+        if conflicts.disks:
+            for position in np.flatnonzero(nodes.exclusive_disks()).tolist():
+                taken[position] = any(disks_conflict(conflicts.disks, other) for other in nodes[position].pods)
+        verdict = nodes.reject(taken, DISK_CONFLICT)
+        # The first conflict found is the reason: a node without the disk is not asked about the claim.
+        return verdict.reject(~taken, POD_CONFLICT) if conflicts.n_used > 0 else verdict
+
+    # --- hints ------------------------------------------------------------------------------------
+
+    def _after_pod_deleted(self, pod: Pod, old: Pod, new: object) -> Hint:
+        if old.namespace != pod.namespace:
+            return Hint.SKIP
+        # The access mode is not looked up: that the deleted pod used one of the claims is reason enough.
+        shares_claim = not set(named_claims(pod)).isdisjoint(named_claims(old))
+        return Hint.QUEUE if shares_claim or disks_conflict(exclusive_disks(pod), old) else Hint.SKIP
+
+    def _after_claim_added(self, pod: Pod, old: object, new: PersistentVolumeClaim) -> Hint:
+        wanted = new.namespace == pod.namespace and new.name in named_claims(pod)
+        return Hint.QUEUE if wanted else Hint.SKIP
+
+
+def exclusive_disks(pod: Pod) -> tuple[Volume, ...]:
+    """The volumes of the pod that another pod on the same node can be in the way of."""
+    return tuple(
+        volume
+        for volume in pod.spec.volumes
+        if volume.gce_persistent_disk or volume.aws_elastic_block_store or volume.rbd or volume.iscsi
+    )
+
+
+def disks_conflict(disks: Sequence[Volume], other: Pod) -> bool:
+    """Whether *other* uses one of *disks* in a way that leaves no room for a second pod."""
+    return any(_same_disk(disk, volume) for disk in disks for volume in other.spec.volumes)
+
+
+def _same_disk(one: Volume, other: Volume) -> bool:
+    if (gce := one.gce_persistent_disk) and (gce_there := other.gce_persistent_disk):
+        return gce.pd_name == gce_there.pd_name and not (gce.read_only and gce_there.read_only)
+    if (ebs := one.aws_elastic_block_store) and (ebs_there := other.aws_elastic_block_store):
+        return ebs.volume_id == ebs_there.volume_id  # never shared, not even to read
+    if (iscsi := one.iscsi) and (iscsi_there := other.iscsi):
+        return iscsi.iqn == iscsi_there.iqn and not (iscsi.read_only and iscsi_there.read_only)
+    if (rbd := one.rbd) and (rbd_there := other.rbd):
+        same_image = (rbd.pool, rbd.image) == (rbd_there.pool, rbd_there.image)
+        same_cluster = not set(rbd.monitors).isdisjoint(rbd_there.monitors)
+        return same_image and same_cluster and not (rbd.read_only and rbd_there.read_only)
+    return False

@@ -1,0 +1,165 @@
+"""VolumeZone: a bound volume with zone or region labels is used only from nodes with the same ones.
+
+A label may list several zones, joined by two underscores. A node without any such label takes every volume; a
+volume's older (beta) label is compared with the node's newer one where the node has no older one.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from bayplan.framework import (
+    Action,
+    ClusterEvent,
+    Code,
+    CycleState,
+    Handle,
+    Hint,
+    NodeTable,
+    Plugin,
+    Resource,
+    Status,
+)
+from bayplan.model import PersistentVolume, PersistentVolumeClaim, StorageClass
+from bayplan.plugins._claims import (
+    binding_mode_not_set,
+    claim_not_found,
+    class_not_found,
+    named_claims,
+    storage_sign,
+    volume_not_found,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from bayplan.framework import BoolArray, Verdict
+    from bayplan.model import Pod
+
+CONFLICT: Final = "node(s) had no available volume zone"
+ZONE: Final = "topology.kubernetes.io/zone"
+REGION: Final = "topology.kubernetes.io/region"
+BETA_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
+BETA_REGION: Final = "failure-domain.beta.kubernetes.io/region"
+TOPOLOGY_LABELS: Final = (BETA_ZONE, BETA_REGION, ZONE, REGION)
+#: Older label → the one that took its place.
+_NEWER: Final = {BETA_ZONE: ZONE, BETA_REGION: REGION}
+_SEPARATOR: Final = "__"
+
+
+class Place(NamedTuple):
+    """A label of a volume: where it can be used."""
+
+    key: str
+    values: frozenset[str]
+
+
+class VolumeZone(Plugin):
+    name = "VolumeZone"
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._volumes = handle.informers.lister(PersistentVolume)
+        self._claims = handle.informers.lister(PersistentVolumeClaim)
+        self._classes = handle.informers.lister(StorageClass)
+
+    def sign(self, pod: Pod) -> Hashable | None:
+        return storage_sign(pod)
+
+    def events_to_register(self) -> Sequence[ClusterEvent]:
+        added_or_updated = Action.ADD | Action.UPDATE
+        return (
+            ClusterEvent(Resource.STORAGE_CLASS, Action.ADD, self._after_class_added),
+            ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),
+            ClusterEvent(Resource.PERSISTENT_VOLUME_CLAIM, added_or_updated, self._after_claim_change),
+            ClusterEvent(Resource.PERSISTENT_VOLUME, added_or_updated, self._after_volume_change),
+        )
+
+    def pre_filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status | None:
+        if not pod.spec.volumes:
+            return Status.skip()
+        places: list[Place] = []
+        for name in named_claims(pod):
+            found = self._places(name, pod.namespace)
+            if isinstance(found, Status):
+                return found
+            places += found
+        if not places:
+            return Status.skip()
+        state.write(self.name, tuple(places))
+        return None
+
+    def _places(self, claim_name: str, namespace: str) -> Sequence[Place] | Status:
+        """Where the claim's volume can be used; nothing yet for one that is bound when its pod is."""
+        if not claim_name:
+            return Status.unresolvable("PersistentVolumeClaim had no name")
+        claim = self._claims.get(claim_name, namespace)
+        if claim is None:
+            return Status.unresolvable(claim_not_found(claim_name))
+        if not claim.spec.volume_name:
+            return self._refusal_of_unbound(claim) or ()
+        volume = self._volumes.get(claim.spec.volume_name)
+        if volume is None:
+            return Status.unresolvable(volume_not_found(claim.spec.volume_name))
+        return places_of(volume)
+
+    def _refusal_of_unbound(self, claim: PersistentVolumeClaim) -> Status | None:
+        class_name = claim.storage_class_name
+        if not class_name:
+            return Status.unresolvable("PersistentVolumeClaim had no pv name and storageClass name")
+        storage_class = self._classes.get(class_name)
+        if storage_class is None:
+            return Status.unresolvable(class_not_found(class_name))
+        if storage_class.volume_binding_mode is None:
+            return Status.unresolvable(binding_mode_not_set(class_name))
+        return (
+            None if storage_class.waits_for_first_consumer else Status.unresolvable("PersistentVolume had no name")
+        )
+
+    def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict:
+        places: tuple[Place, ...] = state.read(self.name, tuple)
+        misplaced = np.zeros(len(nodes), dtype=np.bool_)
+        for place in places:
+            misplaced |= ~_is_at(place, nodes)
+        labelled = np.zeros(len(nodes), dtype=np.bool_)
+        for key in TOPOLOGY_LABELS:
+            labelled |= nodes.label(key).present
+        return nodes.reject(misplaced & labelled, CONFLICT, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+
+    # --- hints ------------------------------------------------------------------------------------
+
+    def _after_class_added(self, pod: Pod, old: object, new: StorageClass) -> Hint:
+        return Hint.QUEUE if new.waits_for_first_consumer else Hint.SKIP
+
+    def _after_claim_change(self, pod: Pod, old: object, new: PersistentVolumeClaim) -> Hint:
+        wanted = new.namespace == pod.namespace and new.name in named_claims(pod)
+        return Hint.QUEUE if wanted else Hint.SKIP
+
+    def _after_volume_change(self, pod: Pod, old: PersistentVolume | None, new: PersistentVolume) -> Hint:
+        moved = old is None or places_of(old) != places_of(new)
+        return Hint.QUEUE if moved else Hint.SKIP
+
+
+def places_of(volume: PersistentVolume) -> list[Place]:
+    """The topology labels of a volume; one that lists an empty zone is ignored."""
+    places = ((key, zones_in(volume.labels[key])) for key in TOPOLOGY_LABELS if key in volume.labels)
+    return [Place(key, zones) for key, zones in places if zones is not None]
+
+
+@lru_cache(maxsize=4096)
+def zones_in(label: str) -> frozenset[str] | None:
+    """The zones that a label lists, `a__b` for two; None if one of them is empty."""
+    zones = frozenset(zone.strip() for zone in label.split(_SEPARATOR))
+    return None if "" in zones else zones
+
+
+def _is_at(place: Place, nodes: NodeTable) -> BoolArray:
+    column = nodes.label(place.key)
+    matches = column.isin(place.values)
+    if place.key in _NEWER:
+        newer = nodes.label(_NEWER[place.key])
+        matches = np.where(column.present, matches, newer.isin(place.values))
+    return matches

@@ -1,0 +1,92 @@
+"""The harness: one scheduler over nodes and pods in memory, one cycle at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from bayplan import config
+from bayplan.framework import Plugin
+from bayplan.model import KubeObject, Node, Pod
+from bayplan.scheduler import Profile, Scheduler, default_registry
+from bayplan.testing.time import VirtualClock
+
+if TYPE_CHECKING:
+    from bayplan.cycle import Decision
+
+_HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+_PROFILE = """\
+profiles:
+- schedulerName: default-scheduler
+  plugins:
+    multiPoint:
+      enabled: [{names}]
+"""
+
+
+class Harness:
+    """Schedules pods one by one; each one placed counts for the next.
+
+    *plugins* are added to the default plugins; with *only* they run alone. *configuration* is the text of a
+    KubeSchedulerConfiguration to use instead.
+    """
+
+    def __init__(
+        self,
+        *,
+        nodes: Iterable[Node] = (),
+        pods: Iterable[Pod] = (),
+        objects: Iterable[KubeObject] = (),
+        plugins: Iterable[type[Plugin]] = (),
+        only: bool = False,
+        configuration: str | None = None,
+        seed: int = 0,
+    ) -> None:
+        plugins = list(plugins)
+        registry = default_registry()
+        for plugin in plugins:
+            registry.add(plugin)
+        if configuration is None:
+            configuration = _HEAD + _profile(plugins, only=only)
+        self.clock = VirtualClock()
+        loaded = config.load(configuration, source="configuration", catalogue=registry)
+        self.scheduler = Scheduler(loaded, registry, clock=self.clock, seed=seed)
+        self.add(*nodes, *objects, *pods)
+
+    def add(self, *objects: KubeObject) -> None:
+        """Nodes, pods that are on nodes, and any other objects."""
+        for each in objects:
+            if isinstance(each, Node):
+                self.scheduler.cache.set_node(each)
+            elif isinstance(each, Pod):
+                self.scheduler.cache.add_pod(each)
+            else:
+                self.scheduler.objects.set(each)
+
+    def profile(self, name: str = "default-scheduler") -> Profile:
+        profile = self.scheduler.profile(name)
+        if profile is None:
+            raise LookupError(f"no profile {name!r}; there are: {', '.join(self.scheduler.profiles)}")
+        return profile
+
+    def decide(self, pod: Pod) -> Decision:
+        """One scheduling cycle; nothing changes."""
+        return self.profile(pod.spec.scheduler_name).cycle.schedule(pod)
+
+    def schedule(self, pod: Pod) -> Decision:
+        """One scheduling cycle; a pod that found a node is on it from then on."""
+        decision = self.decide(pod)
+        if decision.node_name:
+            self.scheduler.cache.assume(pod, decision.node_name)
+        return decision
+
+
+def _profile(plugins: list[type[Plugin]], *, only: bool) -> str:
+    if not plugins:
+        return ""
+    text = _PROFILE.format(names=", ".join(f"{{name: {plugin.name}}}" for plugin in plugins))
+    if only:
+        # A profile cannot do without a queue sort and a bind plugin.
+        text = text.replace("enabled: [", "enabled: [{name: PrioritySort}, {name: DefaultBinder}, ")
+        text += '      disabled: [{name: "*"}]\n'
+    return text

@@ -1,0 +1,98 @@
+"""A pod's way through the cache: Initial, Assumed, Added, Deleted."""
+
+from __future__ import annotations
+
+import pytest
+
+from bayplan.cache import Cache, CacheError
+from bayplan.testing import make_node, make_pod
+
+
+@pytest.fixture
+def cache() -> Cache:
+    cache = Cache()
+    cache.set_node(make_node("a"))
+    cache.set_node(make_node("b"))
+    return cache
+
+
+def used(cache: Cache, node: str) -> int:
+    table = cache.snapshot().nodes
+    position = table.position(node)
+    assert position is not None
+    return int(table.requested("cpu")[position])
+
+
+def test_assumed_pod_counts_at_once(cache: Cache) -> None:
+    """A pod counts on its node before the API server knows of it."""
+    pod = make_pod("p", cpu="1")
+    assumed = cache.assume(pod, "a")
+    assert (used(cache, "a"), assumed.spec.node_name, cache.is_assumed(pod.uid)) == (1000, "a", True)
+
+
+def test_confirmed_pod_counts_once(cache: Cache) -> None:
+    """The watch's word replaces the assumption."""
+    pod = make_pod("p", cpu="1")
+    assumed = cache.assume(pod, "a")
+    cache.add_pod(assumed)
+    assert (used(cache, "a"), cache.is_assumed(pod.uid), cache.n_pods) == (1000, False, 1)
+
+
+def test_pod_bound_elsewhere_moves(cache: Cache) -> None:
+    """When somebody else bound the pod to another node, it counts there and only there."""
+    pod = make_pod("p", cpu="1")
+    cache.assume(pod, "a")
+    cache.add_pod(make_pod("p", cpu="1", node_name="b", metadata={"uid": pod.uid}))
+    assert (used(cache, "a"), used(cache, "b")) == (0, 1000)
+
+
+def test_forgotten_pod_frees_the_node(cache: Cache) -> None:
+    """A bind that failed leaves nothing behind."""
+    pod = make_pod("p", cpu="1")
+    cache.assume(pod, "a")
+    cache.forget(pod.uid)
+    assert (used(cache, "a"), cache.n_pods) == (0, 0)
+
+
+def test_confirmed_pod_cannot_be_forgotten(cache: Cache) -> None:
+    """Forgetting a pod that is really there would hide it: a bug in the caller."""
+    cache.add_pod(pod := make_pod("p", cpu="1", node_name="a"))
+    with pytest.raises(CacheError, match="was not assumed"):
+        cache.forget(pod.uid)
+
+
+def test_pod_cannot_be_assumed_twice(cache: Cache) -> None:
+    """A pod in the cache is on a node already."""
+    cache.assume(pod := make_pod("p"), "a")
+    with pytest.raises(CacheError, match="cannot be assumed"):
+        cache.assume(pod, "b")
+
+
+def test_assumed_pod_expires_after_its_deadline(cache: Cache) -> None:
+    """A bind that nobody confirms is given up; one without a deadline never is."""
+    late, waiting = make_pod("late", cpu="1"), make_pod("waiting", cpu="2")
+    cache.assume(late, "a")
+    cache.assume(waiting, "a")
+    cache.finish_binding(late.uid, deadline=30.0)
+    cache.finish_binding(waiting.uid)
+    assert list(cache.expire(29.9)) == []
+    assert [pod.name for pod in cache.expire(30.0)] == ["late"]
+    assert used(cache, "a") == 2000
+
+
+def test_pods_of_a_missing_node_count_when_it_appears(cache: Cache) -> None:
+    """A pod may be seen before its node, and outlive it."""
+    cache.add_pod(make_pod("p", cpu="1", node_name="c"))
+    cache.set_node(make_node("c"))
+    assert used(cache, "c") == 1000
+    cache.remove_node("c")
+    assert cache.snapshot().nodes.position("c") is None
+    cache.set_node(make_node("c"))
+    assert used(cache, "c") == 1000
+
+
+def test_snapshot_arrays_cannot_be_written(cache: Cache) -> None:
+    """Columns are shared between plugins; a plugin that writes to one gets an error."""
+    requested = cache.snapshot().nodes.requested("cpu")
+    with pytest.raises(ValueError, match="read-only"):
+        requested[0] = 1
