@@ -18,6 +18,7 @@ from bayplan.clock import SystemClock
 from bayplan.config import Loaded
 from bayplan.cycle import ProfileHandle, SchedulingCycle
 from bayplan.cycle.evaluation import ProfileEvaluation
+from bayplan.cycle.kept import KeptAnswers
 from bayplan.framework import (
     BindingRunner,
     Clock,
@@ -88,7 +89,7 @@ class Scheduler:
             nominator=self.nominator,
         )
         plugins = construct_profile(profile, self._registry, handle, self._observer)
-        runner = Runner(plugins)
+        runner = Runner(plugins, answers=lambda caller: KeptAnswers(caller, snapshot))
         evaluation = ProfileEvaluation(runner, snapshot, self.nominator)
         handle.evaluation = evaluation
         percentage = profile.percentage_of_nodes_to_score

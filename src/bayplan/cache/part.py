@@ -1,6 +1,6 @@
 """Part: a family of columns that follows the nodes and the pods on them.
 
-The cache tells every part the same six things; a part keeps its own columns right and knows no other part.
+The cache tells every part the same things; a part keeps its own columns right and knows no other part.
 Rows are dense: 0 … n−1 are nodes. A node that goes leaves its row to the last one, so `move` is the only
 way a row changes its number (docs/decisions/0006-dense-rows.md).
 """
@@ -36,6 +36,13 @@ class Part:
 
     def remove_pod(self, row: int, pod: Pod) -> None:
         """*pod* is no longer on the node at *row*."""
+
+    def save_row(self, row: int) -> Any:
+        """What a what-if must bring back at *row* where adding and removing the same pods again does not."""
+        return None
+
+    def restore_row(self, row: int, saved: Any) -> None:
+        """The pods of *row* are what they were when *saved* was taken."""
 
 
 class Column:

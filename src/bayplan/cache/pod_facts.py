@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -32,6 +32,8 @@ class TermPart(Part):
         self._capacity = capacity
         self._columns: dict[TermKind, dict[WeightedTerm, Column]] = {kind: {} for kind in TermKind}
         self._totals: dict[TermKind, Counter[WeightedTerm]] = {kind: Counter() for kind in TermKind}
+        #: How many distinct terms there are, of all kinds.
+        self.n_distinct = 0
         self._by_hook: dict[TermKind, dict[Hook, dict[WeightedTerm, Column]]] = {kind: {} for kind in TermKind}
 
     def grow(self, capacity: int) -> None:
@@ -53,6 +55,7 @@ class TermPart(Part):
             column = columns.get(weighted)
             if column is None:
                 column = columns[weighted] = Column(self._capacity, np.int64)
+                self.n_distinct += 1
                 for hook in _hooks(weighted[0]):
                     self._by_hook[kind].setdefault(hook, {})[weighted] = column
             column.data[row] += 1
@@ -66,6 +69,7 @@ class TermPart(Part):
             self._totals[kind][weighted] -= 1
             if not self._totals[kind][weighted]:
                 del self._totals[kind][weighted], self._columns[kind][weighted]
+                self.n_distinct -= 1
                 self._unhook(kind, weighted)
 
     def _unhook(self, kind: TermKind, weighted: WeightedTerm) -> None:
@@ -114,40 +118,55 @@ def _terms(pod: Pod) -> Iterable[tuple[TermKind, WeightedTerm]]:
 
 
 class PortPart(Part):
-    """Host ports in use: (protocol, port) → address → the nodes, with how many pods use it there."""
+    """Host ports in use: (protocol, port) → address → the nodes.
+
+    A set, not a count: where two pods of a node have the same port (the scheduler never lets that happen, but
+    whoever sets `nodeName` can), the first of them to go frees it. kube-scheduler does so, and we decide as it
+    does (docs/decisions/0009-ports-as-a-set.md).
+    """
 
     def __init__(self) -> None:
-        self._used: dict[tuple[str, int], dict[str, Counter[int]]] = {}
+        self._used: dict[tuple[str, int], dict[str, set[int]]] = {}
+        self._by_row: dict[int, set[HostPort]] = {}
 
     def add_pod(self, row: int, pod: Pod) -> None:
         for port in pod.host_ports:
-            by_address = self._used.setdefault((port.protocol, port.port), {})
-            by_address.setdefault(port.ip, Counter())[row] += 1
+            self._take(row, port)
 
     def remove_pod(self, row: int, pod: Pod) -> None:
         for port in pod.host_ports:
-            by_address = self._used[port.protocol, port.port]
-            rows = by_address[port.ip]
-            rows[row] -= 1
-            if not rows[row]:
-                del rows[row]
-                if not rows:
-                    del by_address[port.ip]
-                    if not by_address:
-                        del self._used[port.protocol, port.port]
+            self._free(row, port)
+
+    def _take(self, row: int, port: HostPort) -> None:
+        self._used.setdefault((port.protocol, port.port), {}).setdefault(port.ip, set()).add(row)
+        self._by_row.setdefault(row, set()).add(port)
+
+    def _free(self, row: int, port: HostPort) -> None:
+        if port in self._by_row.get(row, ()):
+            self._used[port.protocol, port.port][port.ip].remove(row)
+            self._by_row[row].remove(port)
 
     def move_row(self, source: int, target: int) -> None:
-        for by_address in self._used.values():
-            for rows in by_address.values():
-                if source in rows:
-                    rows[target] = rows.pop(source)
+        for port in tuple(self._by_row.pop(source, ())):
+            self._used[port.protocol, port.port][port.ip].remove(source)
+            self._take(target, port)
+
+    def save_row(self, row: int) -> frozenset[HostPort]:
+        return frozenset(self._by_row.get(row, ()))
+
+    def restore_row(self, row: int, saved: Any) -> None:
+        for port in tuple(self._by_row.get(row, ())):
+            if port not in saved:
+                self._free(row, port)
+        for port in saved:
+            self._take(row, port)
 
     def taken(self, wanted: Iterable[HostPort], n_nodes: int) -> BoolArray:
         """Where one of the ports conflicts with one in use; an address of all zeros conflicts with any."""
         mask = np.zeros(n_nodes, dtype=np.bool_)
         for port in wanted:
             for address, rows in self._used.get((port.protocol, port.port), {}).items():
-                if ANY_ADDRESS in (address, port.ip) or address == port.ip:
+                if rows and (ANY_ADDRESS in (address, port.ip) or address == port.ip):
                     mask[list(rows)] = True
         return mask
 

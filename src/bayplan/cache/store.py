@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -144,6 +144,13 @@ class Store:
         self.usage_changes.note(row)
         self.generation += 1
 
+    def save_row(self, row: int) -> list[Any]:
+        return [part.save_row(row) for part in self._pod_parts]
+
+    def restore_row(self, row: int, saved: list[Any]) -> None:
+        for part, its_own in zip(self._pod_parts, saved, strict=True):
+            part.restore_row(row, its_own)
+
     @contextmanager
     def what_if(self) -> Iterator[WhatIf]:
         """Pods moved within the block are back where they were when it ends."""
@@ -160,14 +167,21 @@ class WhatIf:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._done: list[tuple[bool, int, Pod]] = []
+        self._saved: dict[int, tuple[dict[str, Pod], list[Any]]] = {}
 
     def add(self, row: int, pod: Pod) -> None:
+        self._save(row)
         self._store.add_pod(row, pod)
         self._done.append((True, row, pod))
 
     def remove(self, row: int, pod: Pod) -> None:
+        self._save(row)
         self._store.remove_pod(row, pod)
         self._done.append((False, row, pod))
+
+    def _save(self, row: int) -> None:
+        if row not in self._saved:
+            self._saved[row] = dict(self._store.pods[row]), self._store.save_row(row)
 
     def undo(self) -> None:
         while self._done:
@@ -176,3 +190,6 @@ class WhatIf:
                 self._store.remove_pod(row, pod)
             else:
                 self._store.add_pod(row, pod)
+        for row, (pods, parts) in self._saved.items():
+            self._store.pods[row] = pods  # in their order
+            self._store.restore_row(row, parts)

@@ -123,9 +123,15 @@ class Table(NodeTable):
     def count_pods(self, query: PodQuery) -> IntArray:
         return self._pick(self._store.pod_counts.column(query).view(self._store.n_nodes))
 
+    @property
+    def has_affinity_terms(self) -> bool:
+        return self._store.terms.n_distinct > 0
+
     def affinity_terms(self, kind: TermKind, labels: Mapping[str, str] | None = None) -> Sequence[TermColumn]:
         terms = self._store.terms
         found = terms.columns(kind).items() if labels is None else terms.candidates(kind, labels)
+        if not found:
+            return ()
         n_nodes = self._store.n_nodes
         return [TermColumn(term, weight, self._pick(column.view(n_nodes))) for (term, weight), column in found]
 

@@ -62,3 +62,27 @@ class Catalogue(Protocol):
     def names(self) -> Collection[str]:
         """The names of all plugins, for suggestions."""
         ...
+
+
+class Consultation:
+    """A catalogue while one configuration is loaded: asked once for each name, and it never raises."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self.default_plugins = catalogue.default_plugins
+        self._catalogue = catalogue
+        self._answers: dict[str, PluginFacts | None] = {}
+        #: Name or reference → why it cannot be used.
+        self.failures: dict[str, str] = {}
+
+    def lookup(self, name: str) -> PluginFacts | None:
+        """The plugin; None if there is none or if it cannot be used, which `failures` then tells."""
+        if name not in self._answers:
+            try:
+                self._answers[name] = self._catalogue.lookup(name)
+            except PluginNotLoaded as error:
+                self._answers[name] = None
+                self.failures[name] = str(error)
+        return self._answers[name]
+
+    def names(self) -> Collection[str]:
+        return self._catalogue.names()

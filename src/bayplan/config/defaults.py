@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from bayplan.config.args.base import Args
-from bayplan.config.catalogue import Catalogue, PluginFacts
+from bayplan.config.catalogue import Consultation, PluginFacts
 from bayplan.config.duration import Duration
 from bayplan.config.schema import fields_of
 from bayplan.config.types import (
@@ -28,7 +28,9 @@ EXTENDER_TIMEOUT = Duration.seconds(5)
 replace = msgspec.structs.replace
 
 
-def default_configuration(config: KubeSchedulerConfiguration, catalogue: Catalogue) -> KubeSchedulerConfiguration:
+def default_configuration(
+    config: KubeSchedulerConfiguration, catalogue: Consultation
+) -> KubeSchedulerConfiguration:
     """Fill in everything that was left out. Arguments are decoded before."""
     profiles = config.profiles or (KubeSchedulerProfile(),)
     if len(profiles) == 1 and profiles[0].scheduler_name is None:
@@ -70,7 +72,7 @@ def _extender(extender: Extender) -> Extender:
     return replace(extender, http_timeout=extender.http_timeout or EXTENDER_TIMEOUT)
 
 
-def _profile(profile: KubeSchedulerProfile, catalogue: Catalogue) -> KubeSchedulerProfile:
+def _profile(profile: KubeSchedulerProfile, catalogue: Consultation) -> KubeSchedulerProfile:
     plugins = merge_plugins(profile.plugins, catalogue)
     given = {config.name for config in profile.plugin_config}
     configs = [replace(config, args=_defaulted(config.args)) for config in profile.plugin_config]
@@ -98,7 +100,7 @@ def plugin_sets(plugins: Plugins) -> dict[str, PluginSet]:
     return {name: getattr(plugins, info.name) for name, info in fields_of(Plugins).items()}
 
 
-def merge_plugins(custom: Plugins, catalogue: Catalogue) -> Plugins:
+def merge_plugins(custom: Plugins, catalogue: Consultation) -> Plugins:
     """The user's sets, with the default plugins in `multiPoint`."""
     defaults = PluginSet(
         enabled=tuple(Plugin(name=name, weight=weight) for name, weight in catalogue.default_plugins)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from bayplan.config.catalogue import EXTENSION_POINTS, SCORE_POINTS, Catalogue, PluginFacts
+from bayplan.config.catalogue import EXTENSION_POINTS, SCORE_POINTS, Consultation, PluginFacts
 from bayplan.config.defaults import plugin_sets
 from bayplan.config.paths import Path
 from bayplan.config.problems import FieldError, did_you_mean
@@ -43,7 +43,7 @@ class Expansion:
     """Expands one profile and collects what is wrong with it."""
 
     def __init__(
-        self, profile: KubeSchedulerProfile, written: KubeSchedulerProfile, path: Path, catalogue: Catalogue
+        self, profile: KubeSchedulerProfile, written: KubeSchedulerProfile, path: Path, catalogue: Consultation
     ) -> None:
         """`written` is the profile as the user wrote it: errors name its positions, not those after merging."""
         self.errors: list[FieldError] = []
@@ -90,7 +90,11 @@ class Expansion:
         if facts is not None:
             self._facts[name] = facts
             return
-        self._error(point, name, f'there is no plugin "{name}"', unknown_plugin_hint(name, self._catalogue))
+        if name in self._catalogue.failures:
+            self._error(point, name, self._catalogue.failures[name], "")
+        else:
+            hint = unknown_plugin_hint(name, self._catalogue)
+            self._error(point, name, f'there is no plugin "{name}"', hint)
 
     def _point(self, point: str) -> list[str]:
         own = [plugin.name for plugin in self._sets[point].enabled if self._fits(plugin, point)]
@@ -181,7 +185,7 @@ class Expansion:
         return FieldError(path / "enabled" / places[-1] if places else path, message, hint)
 
 
-def unknown_plugin_hint(name: str, catalogue: Catalogue) -> str:
+def unknown_plugin_hint(name: str, catalogue: Consultation) -> str:
     """What may have been meant by a plugin name that nobody has."""
     if name == "Extender":
         return "an extender is not a plugin: it is configured under the top-level extenders, beside profiles"

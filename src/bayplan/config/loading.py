@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from bayplan.config.args.base import Args
-from bayplan.config.catalogue import Catalogue
+from bayplan.config.catalogue import Catalogue, Consultation
 from bayplan.config.decode import Decoder
 from bayplan.config.defaults import default_configuration
 from bayplan.config.effective import effective_configuration, expanded_configuration
@@ -25,7 +25,7 @@ from bayplan.config.plugin_args import PluginResolver, unknown_name_warnings
 from bayplan.config.problems import ConfigError, FieldError, Mark, Problem
 from bayplan.config.source import Parsed, SyntaxProblem, read_text
 from bayplan.config.tree import Mapping, Node, locate
-from bayplan.config.types import KubeSchedulerConfiguration
+from bayplan.config.types import KubeSchedulerConfiguration, KubeSchedulerProfile
 from bayplan.config.validation import validate_configuration
 
 _TYPE_META = frozenset({"apiVersion", "kind"})
@@ -129,7 +129,7 @@ class _Building:
         self.profiles: tuple[Profile, ...] = ()
         self.config = KubeSchedulerConfiguration()
         self._root = root
-        self._catalogue = catalogue
+        self._catalogue = Consultation(catalogue)
         self._broken: list[Path] = []
 
     def run(self) -> None:
@@ -170,7 +170,7 @@ class _Building:
         expanded = []
         for i, profile in enumerate(self.config.profiles):
             path = ROOT / "profiles" / i
-            as_written = written.profiles[i] if i < len(written.profiles) else profile
+            as_written = written.profiles[i] if i < len(written.profiles) else KubeSchedulerProfile()
             expansion = Expansion(profile, as_written, path, self._catalogue)
             expanded.append(expansion.run())
             self._add(expansion.errors)

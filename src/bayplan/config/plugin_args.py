@@ -6,7 +6,7 @@ import msgspec
 
 from bayplan.config.api import API_VERSION
 from bayplan.config.args.base import Args
-from bayplan.config.catalogue import Catalogue, PluginNotLoaded
+from bayplan.config.catalogue import Consultation
 from bayplan.config.decode import Decoder
 from bayplan.config.paths import ROOT, Path
 from bayplan.config.problems import FieldError, Mark, did_you_mean
@@ -29,7 +29,7 @@ _NOTHING = Scalar(None, Mark(0, 0))
 class PluginResolver:
     """Asks the catalogue about every plugin that a configuration names, and decodes the arguments."""
 
-    def __init__(self, catalogue: Catalogue) -> None:
+    def __init__(self, catalogue: Consultation) -> None:
         self.errors: list[FieldError] = []
         self.broken: list[Path] = []
         self._catalogue = catalogue
@@ -43,40 +43,31 @@ class PluginResolver:
     def _profile(self, profile: KubeSchedulerProfile, path: Path) -> KubeSchedulerProfile:
         plugins = Plugins(
             **{
-                info.name: self._plugin_set(getattr(profile.plugins, info.name), path / "plugins" / point)
-                for point, info in fields_of(Plugins).items()
+                info.name: self._plugin_set(getattr(profile.plugins, info.name))
+                for info in fields_of(Plugins).values()
             }
         )
         where = path / "pluginConfig"
         configs = tuple(self._config(config, where / i) for i, config in enumerate(profile.plugin_config))
         return replace(profile, plugins=plugins, plugin_config=configs)
 
-    def _plugin_set(self, plugin_set: PluginSet, path: Path) -> PluginSet:
+    def _plugin_set(self, plugin_set: PluginSet) -> PluginSet:
         lists = {}
         for name in ("enabled", "disabled"):
             plugins: tuple[Plugin, ...] = getattr(plugin_set, name)
-            lists[name] = tuple(
-                replace(plugin, name=self._real_name(plugin.name, path / name / i))
-                for i, plugin in enumerate(plugins)
-            )
+            lists[name] = tuple(replace(plugin, name=self._real_name(plugin.name)) for plugin in plugins)
         return replace(plugin_set, **lists)
 
-    def _real_name(self, name: str, path: Path) -> str:
+    def _real_name(self, name: str) -> str:
         """`plugins.py:Mine` becomes the name that the class gives itself."""
         if ":" not in name:
             return name
-        try:
-            facts = self._catalogue.lookup(name)
-        except PluginNotLoaded as error:
-            if not any(known.message == str(error) for known in self.errors):
-                self.errors.append(FieldError(path, str(error)))
-            self.broken.append(path)
-            return name
+        facts = self._catalogue.lookup(name)
         return facts.name if facts else name
 
     def _config(self, config: PluginConfig, path: Path) -> PluginConfig:
-        name = self._real_name(config.name, path)
-        facts = self._catalogue.lookup(name) if ":" not in name else None
+        name = self._real_name(config.name)
+        facts = self._catalogue.lookup(name)
         args = config.args
         if facts is not None and facts.args is not None:
             args = self._args(args, name, facts.args, path / "args")
@@ -107,7 +98,7 @@ class PluginResolver:
         return errors
 
 
-def unknown_name_warnings(config: KubeSchedulerConfiguration, catalogue: Catalogue) -> list[FieldError]:
+def unknown_name_warnings(config: KubeSchedulerConfiguration, catalogue: Consultation) -> list[FieldError]:
     """Names that nothing goes by, where kube-scheduler says nothing: in pluginConfig and under disabled."""
     known = set(catalogue.names()) | {"*"}
     warnings = []

@@ -50,19 +50,18 @@ def _judge_step(cluster: RecordedCluster, pod: Pod, step: dict[str, Any]) -> Ite
         pod = cluster.nominate(pod, step["preemption"]["nominated"])
         decision = cluster.decide(pod)
     if "node" in step:
-        yield from _judge_node(decision, step)
+        yield from _judge_node(decision, step, has_scorers=cluster.profile(pod).runner.has("score"))
         cluster.place(pod, step["node"], step.get("start_time"))
     elif "unschedulable" in step:
         yield from _judge_unschedulable(decision, step)
 
 
-def _judge_node(decision: Decision, step: dict[str, Any]) -> Iterator[Difference]:
+def _judge_node(decision: Decision, step: dict[str, Any], *, has_scorers: bool) -> Iterator[Difference]:
     if not decision.node_name:
         yield Difference("outcome", f"node {step['node']}", decision.message)
         return
     if "scores" not in step:
-        ours = decision.node_name if decision.scores is None else sorted(_scores(decision.scores))
-        yield from compare(step["node"], ours, "the only feasible node")
+        yield from _judge_unscored(decision, step["node"], has_scorers=has_scorers)
         return
     if decision.scores is None:
         yield Difference("feasible nodes", sorted(step["scores"]), [decision.node_name])
@@ -72,6 +71,21 @@ def _judge_node(decision: Decision, step: dict[str, Any]) -> Iterator[Difference
     best = max(scores["total"] for scores in ours_by_node.values())
     if step["node"] in ours_by_node and ours_by_node[step["node"]]["total"] != best:
         yield Difference("node", step["node"], [n for n, s in ours_by_node.items() if s["total"] == best])
+
+
+def _judge_unscored(decision: Decision, node: str, *, has_scorers: bool) -> Iterator[Difference]:
+    """Without scores, one node was feasible; in a profile without scorers, the first one found was taken."""
+    feasible = _feasible(decision)
+    if node not in feasible or (has_scorers and len(feasible) > 1):
+        yield Difference("feasible nodes", [node], feasible)
+
+
+def _feasible(decision: Decision) -> list[str]:
+    """Every node that passed the filters; the promised one alone where the pod went there."""
+    outcome = decision.record.filter
+    if outcome is None:
+        return [decision.node_name]
+    return [str(name) for name in outcome.nodes.names[outcome.feasible]]
 
 
 def _scores(scores: ScoreOutcome) -> dict[str, dict[str, int]]:

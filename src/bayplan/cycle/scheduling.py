@@ -62,6 +62,7 @@ class SchedulingCycle:
         #: Ties are broken by this stream, so that a run can be repeated.
         self._random = random.Random(seed)  # noqa: S311  a choice among equals, not a secret
         self._next_start = 0
+        self._last_selected: NodeTable | None = None
 
     def schedule(self, pod: Pod, state: CycleState | None = None) -> Decision:
         # 1. Ask every PreFilter plugin what this pod needs, once.
@@ -123,7 +124,7 @@ class SchedulingCycle:
         if outcome.error is not None:
             return outcome.error
         diagnosis.add_outcome(outcome)
-        return candidates.select(self._window(outcome, candidates))
+        return self._selected(candidates, self._window(outcome, candidates))
 
     def _nominated_node(self, pod: Pod, state: CycleState, nodes: NodeTable) -> NodeTable | None:
         """The node promised to the pod, if it fits now: then no other is looked at."""
@@ -149,6 +150,18 @@ class SchedulingCycle:
         positions, n_seen = cut(outcome.feasible, order, self._next_start % n_nodes, wanted)
         self._next_start = (self._next_start + n_seen) % len(self._snapshot.nodes)
         return positions
+
+    def _selected(self, candidates: NodeTable, positions: IntArray) -> NodeTable:
+        """The table of *positions*; the same object as last time where they are the same, so that what was
+        worked out for it can be used again."""
+        if len(positions) == len(candidates) and candidates.is_whole:
+            return candidates
+        selected = candidates.select(positions)
+        last = self._last_selected
+        if last is not None and np.array_equal(last.rows, selected.rows):
+            return last
+        self._last_selected = selected
+        return selected
 
     # --- no node ----------------------------------------------------------------------------------
 

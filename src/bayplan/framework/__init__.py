@@ -5,6 +5,7 @@ the cache implements `NodeTable`, the cycle calls the runners.
 """
 
 from bayplan.config.args import Args
+from bayplan.framework.answers import MAX_SCORE, MIN_SCORE, Answers, AskAlways, Scorer
 from bayplan.framework.binding import BindingRunner, BindPlan
 from bayplan.framework.calls import Bound, Caller, Observer
 from bayplan.framework.construct import construct, construct_profile
@@ -39,15 +40,7 @@ from bayplan.framework.points import POINTS, Point
 from bayplan.framework.preemption import Candidate, Considered, Preemption, Victims
 from bayplan.framework.profile import Placed, ProfilePlugins
 from bayplan.framework.registry import Registration, Registry
-from bayplan.framework.runner import (
-    MAX_SCORE,
-    MIN_SCORE,
-    Answers,
-    AskAlways,
-    PermitOutcome,
-    PreFilterOutcome,
-    Runner,
-)
+from bayplan.framework.runner import PermitOutcome, PreFilterOutcome, Runner
 from bayplan.framework.state import CycleState
 from bayplan.framework.status import SUCCESS, Code, Status
 from bayplan.framework.verdict import BoolArray, IntArray, Rejection, Verdict
@@ -110,6 +103,7 @@ __all__ = [
     "Resource",
     "Runner",
     "ScoreOutcome",
+    "Scorer",
     "Snapshot",
     "Status",
     "TermColumn",

@@ -140,6 +140,8 @@ class TermKind(Enum):
     PREFERRED_AFFINITY = "preferred affinity"
     PREFERRED_ANTI_AFFINITY = "preferred anti-affinity"
 
+    __hash__ = object.__hash__  # looked up for every pod: Enum's own hash is a call in Python
+
 
 class TermColumn(NamedTuple):
     """A distinct (anti)affinity term of pods that are on nodes, and how many pods of each node carry it."""
@@ -242,6 +244,11 @@ class NodeTable(ABC):
     @abstractmethod
     def count_pods(self, query: PodQuery) -> IntArray:
         """How many pods on each node match *query*; kept up to date, so asking again is cheap."""
+
+    @property
+    @abstractmethod
+    def has_affinity_terms(self) -> bool:
+        """Whether any pod on any node of the cluster carries an (anti)affinity term of any kind."""
 
     @abstractmethod
     def affinity_terms(self, kind: TermKind, labels: Mapping[str, str] | None = None) -> Sequence[TermColumn]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayplan.framework.runner import MAX_SCORE
+from bayplan.framework.answers import MAX_SCORE
 from bayplan.framework.verdict import IntArray
 
 

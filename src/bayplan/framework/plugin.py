@@ -99,8 +99,10 @@ if TYPE_CHECKING:
 class Reads(Flag):
     """What a plugin's Filter and Score look at, besides the pod: when a kept answer must be made anew."""
 
-    #: The node object alone (labels, taints, allocatable, images, …).
+    #: The node object alone (labels, taints, allocatable, …).
     NODE = auto()
+    #: Node objects, other nodes' as well (how many have an image, say).
+    ALL_NODES = auto()
     #: The node and the pods on it.
     USAGE = auto()
     #: Anything else (other nodes, other objects, the clock, the plugin's own state): never keep an answer.

@@ -8,10 +8,11 @@ knows neither the queue nor the cache. Its sibling for the binding cycle is in `
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from bayplan.framework.answers import Answers, AskAlways, Scorer
 from bayplan.framework.calls import Bound, Caller, as_status, wrapped
 from bayplan.framework.diagnosis import Diagnosis
 from bayplan.framework.nodes import NodeInfo, NodeTable
@@ -20,36 +21,13 @@ from bayplan.framework.plugin import Plugin, PostFilterResult, PreFilterResult
 from bayplan.framework.profile import ProfilePlugins
 from bayplan.framework.state import CycleState
 from bayplan.framework.status import SUCCESS, Code, Status
-from bayplan.framework.verdict import IntArray, Verdict
+from bayplan.framework.verdict import Verdict
 
 if TYPE_CHECKING:
     from bayplan.model import Pod
 
-MAX_SCORE: Final = 100
-MIN_SCORE: Final = 0
 #: upstream maxTimeout: Permit never holds a pod longer.
 MAX_PERMIT_SECONDS: Final = 15 * 60
-
-
-class Answers(Protocol):
-    """Works out a column plugin's answer; the default asks the plugin, a cache may know it already."""
-
-    def verdict(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> Any: ...
-
-    def scores(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> Any: ...
-
-
-class AskAlways:
-    """Every answer is worked out anew."""
-
-    def __init__(self, caller: Caller) -> None:
-        self._caller = caller
-
-    def verdict(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> Any:
-        return self._caller.call(bound, state, pod, nodes)
-
-    def scores(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> Any:
-        return self._caller.call(bound, state, pod, nodes)
 
 
 class PreFilterOutcome(NamedTuple):
@@ -74,7 +52,11 @@ class Runner:
         self._answers = answers(plugins.caller)
         self._add_pod = plugins.companions("preFilter", "add_pod")
         self._remove_pod = plugins.companions("preFilter", "remove_pod")
-        self._normalize = plugins.companions("score", "normalize_score")
+        normalizers = plugins.companions("score", "normalize_score")
+        self._scorers = [
+            Scorer(bound, normalizers.get(bound.name), plugins.weights[bound.name])
+            for bound in plugins.on("score")
+        ]
         self._unreserve = plugins.companions("reserve", "unreserve")
 
     def has(self, point: str) -> bool:
@@ -179,13 +161,12 @@ class Runner:
         self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable, outcome: FilterOutcome
     ) -> Verdict:
         if bound.is_per_node:
-            verdict = self._filter_one_by_one(bound, state, pod, nodes, outcome)
-        else:
-            answer = self._answers.verdict(bound, state, pod, nodes)
-            verdict = answer if isinstance(answer, Verdict) else Verdict(len(nodes))
-            if answer is not verdict:
-                outcome.error = _filter_error(bound, _not_a_verdict(bound, answer))
-        return verdict
+            return self._filter_one_by_one(bound, state, pod, nodes, outcome)
+        answer = self._answers.verdict(bound, state, pod, nodes)
+        if isinstance(answer, Verdict):
+            return answer
+        outcome.error = _filter_error(bound, answer)
+        return Verdict(len(nodes))
 
     def _filter_one_by_one(
         self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable, outcome: FilterOutcome
@@ -248,52 +229,16 @@ class Runner:
         with self._plugins.timed("Score") as done:
             by_plugin: dict[str, PluginScores] = {}
             totals = np.zeros(len(nodes), dtype=np.int64)
-            for bound in self._plugins.on("score"):
-                if bound.name in state.skip_score:
+            for scorer in self._scorers:
+                if scorer.bound.name in state.skip_score:
                     continue
-                scores = self._score_with(bound, state, pod, nodes)
+                scores = self._answers.scores(scorer, state, pod, nodes)
                 if isinstance(scores, Status):
                     return done(scores)
-                by_plugin[bound.name] = scores
+                by_plugin[scorer.bound.name] = scores
                 totals += scores.weighted
             done(SUCCESS)
             return ScoreOutcome(nodes, by_plugin, totals)
-
-    def _score_with(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> PluginScores | Status:
-        raw = self._raw_scores(bound, state, pod, nodes)
-        if isinstance(raw, Status):
-            return _score_error("running Score plugins", bound, raw)
-        normalized = raw
-        if (normalize := self._normalize.get(bound.name)) is not None:
-            copy = raw.copy()
-            answer = self._caller.call(normalize, state, pod, copy, nodes)
-            checked = _checked_scores(bound, copy if answer is None else answer, len(nodes))
-            if isinstance(checked, Status):
-                return _score_error("running Normalize on Score plugins", bound, checked)
-            normalized = checked
-        wrong = (normalized > MAX_SCORE) | (normalized < MIN_SCORE)
-        if wrong.any():
-            return Status.failed(
-                f'applying score defaultWeights on Score plugins: plugin "{bound.name}" returns an invalid '
-                f"score {int(normalized[wrong][0])}, it should in the range of [{MIN_SCORE}, {MAX_SCORE}] "
-                "after normalizing"
-            ).by(bound.name)
-        return PluginScores(raw, normalized, self._plugins.weights[bound.name])
-
-    def _raw_scores(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray | Status:
-        if not bound.is_per_node:
-            return _checked_scores(bound, self._answers.scores(bound, state, pod, nodes), len(nodes))
-        scores = np.zeros(len(nodes), dtype=np.int64)
-        for position, node in enumerate(nodes):
-            answer = self._caller.call(bound, state, pod, node)
-            if isinstance(answer, Status):
-                return answer
-            if isinstance(answer, bool) or not isinstance(answer, int | np.integer):
-                return Status.failed(
-                    f"Score must return a whole number, got {type(answer).__name__}: {answer!r:.80}"
-                )
-            scores[position] = answer
-        return scores
 
     # --- scheduling cycle: commitment -------------------------------------------------------------
 
@@ -355,30 +300,3 @@ def _no_node_in_common(narrowed_by: set[str]) -> Status:
 
 def _filter_error(bound: Bound, status: Status) -> Status:
     return wrapped(f'running "{bound.name}" filter plugin', status, bound.name)
-
-
-def _score_error(text: str, bound: Bound, status: Status) -> Status:
-    return wrapped(f'{text}: plugin "{bound.name}" failed with', status, bound.name)
-
-
-def _not_a_verdict(bound: Bound, answer: Any) -> Status:
-    if isinstance(answer, Status) and not answer.is_success:
-        return answer
-    return Status.failed(
-        f"filter_nodes must return a Verdict (nodes.reject(…) or nodes.accept_all()), got {type(answer).__name__}"
-    )
-
-
-def _checked_scores(bound: Bound, answer: Any, n_nodes: int) -> IntArray | Status:
-    if isinstance(answer, Status):
-        return answer
-    if (
-        not isinstance(answer, np.ndarray)
-        or answer.shape != (n_nodes,)
-        or not np.issubdtype(answer.dtype, np.integer)
-    ):
-        shape = (
-            f"{answer.dtype} of shape {answer.shape}" if isinstance(answer, np.ndarray) else type(answer).__name__
-        )
-        return Status.failed(f"scores must be whole numbers of shape ({n_nodes},), got {shape}")
-    return answer.astype(np.int64, copy=False)

@@ -1,15 +1,15 @@
-"""InterPodAffinity's Filter: near the pods that are required, away from those that are not wanted, on either side."""
+"""InterPodAffinity's Filter: near required pods, away from unwanted ones and from pods that want none of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bayplan.framework import Code, TermKind
+from bayplan.framework import Code
 from bayplan.plugins._affinity_terms import Target, query_all
 
 if TYPE_CHECKING:
-    from bayplan.framework import BoolArray, IntArray, NodeTable, Verdict
+    from bayplan.framework import BoolArray, IntArray, NodeTable, TermColumn, Verdict
     from bayplan.model import Pod
 
 AFFINITY: Final = "node(s) didn't match pod affinity rules"
@@ -69,20 +69,9 @@ def near_unwanted(nodes: NodeTable, targets: tuple[Target, ...]) -> BoolArray | 
     return _share_domain(nodes, ((target.topology_key, nodes.count_pods(target.query)) for target in targets))
 
 
-def unwanted_by_others(nodes: NodeTable, pod: Pod, namespace_labels: Mapping[str, str]) -> BoolArray | None:
-    """The nodes in a domain with a pod whose anti-affinity speaks of *pod*."""
-    terms = nodes.affinity_terms(TermKind.REQUIRED_ANTI_AFFINITY, pod.labels)
-    if not terms:
-        return None
-    namespace, labels = pod.namespace, pod.labels
-    return _share_domain(
-        nodes,
-        (
-            (term.topology_key, carriers)
-            for term, _, carriers in terms
-            if term.matches(namespace, labels, namespace_labels)
-        ),
-    )
+def near_carriers(nodes: NodeTable, terms: Iterable[TermColumn]) -> BoolArray | None:
+    """The nodes in a domain with a pod that carries one of *terms*."""
+    return _share_domain(nodes, ((term.topology_key, carriers) for term, _, carriers in terms))
 
 
 def _share_domain(nodes: NodeTable, columns: Iterable[tuple[str, IntArray]]) -> BoolArray | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from bayplan.framework import MAX_SCORE, TermKind
-from bayplan.plugins._affinity_terms import Target
+from bayplan.plugins._affinity_terms import Namespaces, Target
 
 if TYPE_CHECKING:
     from bayplan.framework import IntArray, NodeTable
@@ -30,19 +30,16 @@ def own_preferences(nodes: NodeTable, targets: Iterable[tuple[int, Target]]) -> 
 
 
 def preferences_of_others(
-    nodes: NodeTable, pod: Pod, namespace_labels: Mapping[str, str], hard_weight: int
+    nodes: NodeTable, pod: Pod, namespaces: Namespaces, hard_weight: int
 ) -> Iterable[Preference]:
     """What the terms of pods on nodes say of *pod*; a required affinity counts with *hard_weight*."""
-    namespace, labels = pod.namespace, pod.labels
-    kinds = ((TermKind.PREFERRED_AFFINITY, 1), (TermKind.PREFERRED_ANTI_AFFINITY, -1))
-    for kind, sign in kinds:
-        for term, weight, carriers in nodes.affinity_terms(kind, labels):
-            if term.matches(namespace, labels, namespace_labels):
-                yield Preference(term.topology_key, sign * weight, carriers)
+    for term, weight, carriers in namespaces.terms_about(pod, nodes, TermKind.PREFERRED_AFFINITY):
+        yield Preference(term.topology_key, weight, carriers)
+    for term, weight, carriers in namespaces.terms_about(pod, nodes, TermKind.PREFERRED_ANTI_AFFINITY):
+        yield Preference(term.topology_key, -weight, carriers)
     if hard_weight > 0:
-        for term, _, carriers in nodes.affinity_terms(TermKind.REQUIRED_AFFINITY, labels):
-            if term.matches(namespace, labels, namespace_labels):
-                yield Preference(term.topology_key, hard_weight, carriers)
+        for term, _, carriers in namespaces.terms_about(pod, nodes, TermKind.REQUIRED_AFFINITY):
+            yield Preference(term.topology_key, hard_weight, carriers)
 
 
 def affinity_scores(nodes: NodeTable, preferences: Iterable[Preference]) -> IntArray | None:
@@ -58,13 +55,14 @@ def affinity_scores(nodes: NodeTable, preferences: Iterable[Preference]) -> IntA
         by_key[key] = by_key[key] + weighed if key in by_key else weighed
     if not applies:
         return None
-    scores = np.zeros(len(nodes), dtype=np.int64)
+    scores: IntArray | None = None
     for key, weighed in by_key.items():
         domains = nodes.domains(key)
         totals = domains.totals(weighed)
         if domains.missing is not None:
             totals[-1] = 0
-        scores += domains.at_nodes(totals)
+        at_nodes = domains.at_nodes(totals)
+        scores = at_nodes if scores is None else scores + at_nodes
     return scores
 
 
@@ -78,4 +76,6 @@ def normalized(scores: IntArray) -> IntArray:
     lowest, highest = int(scores.min()), int(scores.max())
     if lowest == highest:
         return np.zeros_like(scores)
-    return (float(MAX_SCORE) * ((scores - lowest) / float(highest - lowest))).astype(np.int64)
+    stretched = (scores - lowest) / float(highest - lowest)
+    stretched *= MAX_SCORE
+    return stretched.astype(np.int64)

@@ -1,19 +1,19 @@
-"""Terms of the pod being scheduled, with their namespaces spelt out.
+"""Whom affinity terms speak of: pods by labels, in namespaces that are listed or selected by their labels.
 
-A term speaks of pods in namespaces it lists and in those its namespaceSelector selects. Pods on nodes are
-asked by the name of their namespace alone, so the selector is turned into names first.
+Pods on nodes are counted by the name of their namespace alone, so for terms of the pod being scheduled the
+namespaceSelector is turned into names first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bayplan.framework import PodQuery
 from bayplan.model import Namespace, Selector
 
 if TYPE_CHECKING:
-    from bayplan.framework import Informers
+    from bayplan.framework import Informers, NodeTable, TermColumn, TermKind
     from bayplan.model import AffinityTerm, Pod
 
 
@@ -44,7 +44,7 @@ def query_all(targets: tuple[Target, ...]) -> PodQuery:
 
 
 class Namespaces:
-    """Namespaces by name and by selector."""
+    """Tells whom terms speak of, by what is known of namespaces."""
 
     def __init__(self, informers: Informers) -> None:
         self._lister = informers.lister(Namespace)
@@ -54,12 +54,21 @@ class Namespaces:
     def _forget(self, old: Any, new: Any) -> None:
         self._selected.clear()
 
-    def labels_of(self, name: str) -> Mapping[str, str]:
+    def terms_about(self, pod: Pod, nodes: NodeTable, kind: TermKind) -> Sequence[TermColumn]:
+        """The terms of pods on nodes that speak of *pod*."""
+        carried = nodes.affinity_terms(kind, pod.labels)
+        if not carried:
+            return ()
+        name, labels, namespace_labels = pod.namespace, pod.labels, self._labels_of(pod.namespace)
+        return [each for each in carried if each.term.matches(name, labels, namespace_labels)]
+
+    def _labels_of(self, name: str) -> Mapping[str, str]:
         """The labels of a namespace; none if it is not known."""
         namespace = self._lister.get(name)
         return namespace.labels if namespace is not None else {}
 
     def target(self, term: AffinityTerm) -> Target:
+        """What a term of the pod being scheduled speaks of."""
         return Target(self._names(term), term.selector, term.topology_key)
 
     def _names(self, term: AffinityTerm) -> frozenset[str] | None:

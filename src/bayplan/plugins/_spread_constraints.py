@@ -1,4 +1,4 @@
-"""Topology spread constraints, read: those of the pod, or the default ones, and the nodes whose pods they count."""
+"""Topology spread constraints: those of the pod, or the default ones, and the nodes whose pods they count."""
 
 from __future__ import annotations
 

@@ -49,7 +49,9 @@ def _turned(scores: IntArray) -> IntArray:
     if highest == 0:
         return np.full_like(scores, MAX_SCORE)
     lowest = int(scores.min())
-    turned: IntArray = MAX_SCORE * (highest + lowest - scores) // highest
+    turned: IntArray = (highest + lowest) - scores
+    turned *= MAX_SCORE
+    turned //= highest
     return turned
 
 
@@ -90,7 +92,7 @@ def _constraint_scores(
 
 def _scores(counts: IntArray, n_domains: int, constraint: Constraint) -> NDArray[np.float64]:
     """maxSkew waters the differences down: within it, they should hardly matter."""
-    scores: NDArray[np.float64] = counts * math.log(n_domains + 2)
+    scores: NDArray[np.float64] = np.multiply(counts, math.log(n_domains + 2), dtype=np.float64)
     scores += float(constraint.max_skew - 1)
     return scores
 

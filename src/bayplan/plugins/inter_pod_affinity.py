@@ -25,10 +25,12 @@ from bayplan.framework import (
     Plugin,
     Resource,
     Status,
+    TermColumn,
+    TermKind,
     Verdict,
 )
 from bayplan.model import SelectorError
-from bayplan.plugins._affinity_filter import Rejected, far_from_required, near_unwanted, unwanted_by_others
+from bayplan.plugins._affinity_filter import Rejected, far_from_required, near_carriers, near_unwanted
 from bayplan.plugins._affinity_score import affinity_scores, normalized, own_preferences, preferences_of_others
 from bayplan.plugins._affinity_terms import Namespaces, Target
 
@@ -55,21 +57,28 @@ class InterPodAffinity(Plugin):
     # --- Filter -----------------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status | None:
+        if pod.spec.affinity is None and not nodes.has_affinity_terms:
+            return Status.skip()
         try:
             terms = pod.affinity_terms
         except SelectorError as error:
             return Status.unresolvable(f"parsing pod: {error}")
-        rejected = self._rejected(pod, terms, nodes)
-        if rejected.existing_anti_affinity is None and not terms.required and not terms.anti_required:
+        repelling = self._namespaces.terms_about(pod, nodes, TermKind.REQUIRED_ANTI_AFFINITY)
+        if not (terms.required or terms.anti_required or repelling):
+            return Status.skip()
+        rejected = self._rejected(nodes, pod, terms, repelling)
+        if rejected.existing_anti_affinity is None and not (terms.required or terms.anti_required):
             return Status.skip()
         state.write(self.name, rejected)
         return None
 
-    def _rejected(self, pod: Pod, terms: AffinityTerms, nodes: NodeTable) -> Rejected:
+    def _rejected(
+        self, nodes: NodeTable, pod: Pod, terms: AffinityTerms, repelling: Iterable[TermColumn]
+    ) -> Rejected:
         return Rejected(
             far_from_required(nodes, pod, self._targets(terms.required)),
             near_unwanted(nodes, self._targets(terms.anti_required)),
-            unwanted_by_others(nodes, pod, self._namespaces.labels_of(pod.namespace)),
+            near_carriers(nodes, repelling),
         )
 
     def _targets(self, terms: Iterable[AffinityTerm]) -> tuple[Target, ...]:
@@ -84,13 +93,17 @@ class InterPodAffinity(Plugin):
     def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict:
         rejected = state.get(self.name, Rejected)
         if rejected is None:
-            rejected = self._rejected(pod, pod.affinity_terms, self.handle.snapshot.nodes)
+            whole = self.handle.snapshot.nodes
+            repelling = self._namespaces.terms_about(pod, whole, TermKind.REQUIRED_ANTI_AFFINITY)
+            rejected = self._rejected(whole, pod, pod.affinity_terms, repelling)
             state.write(self.name, rejected)
         return rejected.verdict(nodes)
 
     # --- Score ------------------------------------------------------------------------------------
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status | None:
+        if pod.spec.affinity is None and not nodes.has_affinity_terms:
+            return Status.skip()
         try:
             terms = pod.affinity_terms
         except SelectorError as error:
@@ -99,8 +112,7 @@ class InterPodAffinity(Plugin):
         if self.args.ignore_preferred_terms_of_existing_pods and not has_preferences:
             return Status.skip()
         whole = self.handle.snapshot.nodes
-        namespace_labels = self._namespaces.labels_of(pod.namespace)
-        others = preferences_of_others(whole, pod, namespace_labels, self.args.hard_pod_affinity_weight)
+        others = preferences_of_others(whole, pod, self._namespaces, self.args.hard_pod_affinity_weight)
         own = own_preferences(whole, self._weighed_targets(terms)) if has_preferences else ()
         scores = affinity_scores(whole, chain(own, others))
         if scores is None:
@@ -115,7 +127,7 @@ class InterPodAffinity(Plugin):
             yield -weight, self._namespaces.target(term)
 
     def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray:
-        scores: IntArray = state.read(_SCORES, np.ndarray)[nodes.rows]
+        scores: IntArray = state.read(_SCORES, np.ndarray).take(nodes.rows)
         return scores
 
     def normalize_score(self, state: CycleState, pod: Pod, scores: IntArray, nodes: NodeTable) -> IntArray:

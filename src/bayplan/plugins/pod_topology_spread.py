@@ -101,7 +101,7 @@ class PodTopologySpread(Plugin):
         return None
 
     def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray:
-        return state.read(_SCORES, SpreadScores).raw[nodes.rows]
+        return state.read(_SCORES, SpreadScores).raw.take(nodes.rows)
 
     def normalize_score(self, state: CycleState, pod: Pod, scores: IntArray, nodes: NodeTable) -> IntArray:
         return state.read(_SCORES, SpreadScores).normalized(scores, nodes)
@@ -123,9 +123,9 @@ class PodTopologySpread(Plugin):
         if old is None or new is None:
             labels = (old or new or pod).labels
             return _queue_if(any(each.selector.matches(labels) for each in constraints))
-        if pod.uid == new.uid and old.spec.tolerations != new.spec.tolerations:
-            if any(each.honors_taints for each in constraints):
-                return Hint.QUEUE
+        tolerates_more = pod.uid == new.uid and old.spec.tolerations != new.spec.tolerations
+        if tolerates_more and any(each.honors_taints for each in constraints):
+            return Hint.QUEUE
         return _queue_if(
             any(each.selector.matches(old.labels) != each.selector.matches(new.labels) for each in constraints)
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from bayplan.config import PluginFacts
+from bayplan.config import ConfigError, Loaded, PluginFacts, load
 from bayplan.config.args import (
     Args,
     DefaultPreemptionArgs,
@@ -92,3 +92,21 @@ def facts(name: str, points: str, args: type[Args] | None = None) -> PluginFacts
 def catalogue(*more: PluginFacts) -> TableCatalogue:
     """The default plugins and `more`."""
     return TableCatalogue({plugin.name: plugin for plugin in more})
+
+
+HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+
+
+def loaded(text: str, *more: PluginFacts) -> Loaded:
+    """Load `text`; a text without a kind is the inside of a v1 configuration."""
+    text = text if "kind" in text else HEAD + text
+    return load(text, source="scheduler.yaml", catalogue=catalogue(*more))
+
+
+def refusal(text: str, *more: PluginFacts) -> list[str]:
+    """The lines that say what is wrong; fails if nothing is."""
+    try:
+        loaded(text, *more)
+    except ConfigError as error:
+        return str(error).splitlines()
+    raise AssertionError("the configuration was accepted")

@@ -1,4 +1,4 @@
-"""A tree that can be edited: what migrations work on. Positions stay, so errors still name lines of the old file."""
+"""A tree that can be edited, for migrations. Positions stay: errors still name lines of the old file."""
 
 from __future__ import annotations
 

@@ -34,6 +34,8 @@ class ProfileMigration:
         self._path = path
         self._notes = notes
         self._strategy = ""
+        #: Notes about arguments, as (plugin, steps below its args, message, mark): positions are known at the end.
+        self._args_notes: list[tuple[str, tuple[str, ...], str, Mark]] = []
 
     def run(self) -> None:
         plugins = self._profile.get("plugins")
@@ -45,9 +47,12 @@ class ProfileMigration:
         self._leftover_args()
         self._args_versions()
         self._spreading_args()
-        for key in ("pluginConfig",):
-            if key in self._profile and not self._profile[key]:
-                del self._profile[key]
+        for plugin, steps, message, mark in self._args_notes:
+            if found := find_config(self._profile, plugin):
+                path = Path((*self._path, "pluginConfig", found[0], "args", *steps))
+                self._notes.append(Note(path, message, mark))
+        if not self._profile.get("pluginConfig", True):
+            del self._profile["pluginConfig"]
 
     # --- enabled --------------------------------------------------------------------------------
 
@@ -92,9 +97,9 @@ class ProfileMigration:
             return False
         if not self._strategy:
             self._strategy = name
-            i = set_strategy(self._profile, name, take_args(self._profile, name), entry.mark)
-            where = self._path / "pluginConfig" / i / "args" / "scoringStrategy"
-            self._note(where, f"{name} became this scoringStrategy of {FIT}", entry.mark)
+            set_strategy(self._profile, name, take_args(self._profile, name), entry.mark)
+            message = f"{name} became this scoringStrategy of {FIT}"
+            self._args_notes.append((FIT, ("scoringStrategy",), message, entry.mark))
         return True
 
     def _take_labels(self, mark: Mark) -> None:
@@ -106,9 +111,9 @@ class ProfileMigration:
         labels.require(_strings(old, "absentLabels"), present=False)
         labels.prefer(_strings(old, "presentLabelsPreference"), present=True)
         labels.prefer(_strings(old, "absentLabelsPreference"), present=False)
-        i = labels.add_to(self._profile, mark)
+        labels.add_to(self._profile, mark)
         message = "the labels of NodeLabel became this affinity, which is added to every pod of the profile"
-        self._note(self._path / "pluginConfig" / i / "args" / "addedAffinity", message, mark)
+        self._args_notes.append(("NodeAffinity", ("addedAffinity",), message, mark))
 
     # --- disabled -------------------------------------------------------------------------------
 
@@ -141,11 +146,11 @@ class ProfileMigration:
             self._note(where, f"the plugin {name} is gone, so there is nothing to disable", entry.mark)
 
     def _disable_spreading(self, mark: Mark) -> None:
-        i, args = args_of(self._profile, "PodTopologySpread", mark)
+        _, args = args_of(self._profile, "PodTopologySpread", mark)
         if not args:
             args["defaultingType"] = "List"
         message = "SelectorSpread is gone; without default constraints pods that ask for nothing are not spread"
-        self._note(self._path / "pluginConfig" / i / "args", message, mark)
+        self._args_notes.append(("PodTopologySpread", (), message, mark))
 
     # --- arguments ------------------------------------------------------------------------------
 
@@ -158,9 +163,9 @@ class ProfileMigration:
             mark = found[1].mark
             args = take_args(self._profile, name)
             if name == "NodeResourcesLeastAllocated" and not self._strategy:
-                i = set_strategy(self._profile, name, args, mark)
-                where = self._path / "pluginConfig" / i / "args" / "scoringStrategy"
-                self._note(where, f"the arguments of {name} became this scoringStrategy of {FIT}", mark)
+                set_strategy(self._profile, name, args, mark)
+                message = f"the arguments of {name} became this scoringStrategy of {FIT}"
+                self._args_notes.append((FIT, ("scoringStrategy",), message, mark))
             else:
                 message = f"the arguments of {name}, which is gone and was not enabled here, are left out"
                 self._note(self._path / "pluginConfig", message, mark)
@@ -174,15 +179,10 @@ class ProfileMigration:
     def _spreading_args(self) -> None:
         found = find_config(self._profile, "PodTopologySpread")
         args = found[1].get("args") if found else None
-        if (
-            found
-            and isinstance(args, DraftMap)
-            and args.get("defaultConstraints")
-            and not args.text("defaultingType")
-        ):
+        if isinstance(args, DraftMap) and args.get("defaultConstraints") and not args.text("defaultingType"):
             args["defaultingType"] = "List"
-            where = self._path / "pluginConfig" / found[0] / "args" / "defaultingType"
-            self._note(where, "defaultConstraints need defaultingType List now", args.mark)
+            message = "defaultConstraints need defaultingType List now"
+            self._args_notes.append(("PodTopologySpread", ("defaultingType",), message, args.mark))
 
     def _note(self, path: Path, message: str, mark: Mark) -> None:
         self._notes.append(Note(path, message, mark))

@@ -6,6 +6,8 @@ and enables, point by point, the plugins that do their work; what was never a pr
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from bayplan.config.api import API_VERSION
 from bayplan.config.decode import Decoder
 from bayplan.config.migrate.drafts import DraftMap, new_map, to_draft, to_tree
@@ -52,11 +54,11 @@ class _PolicyMigration:
         #: Plugin → weight (0 where it only filters).
         self._filters: set[str] = set()
         self._scores: dict[str, int] = {}
-        self._profile = new_map(root.mark, schedulerName="default-scheduler")
+        self._profile = new_map(root.mark, schedulerName="default-scheduler", plugins=None)
 
     def run(self) -> Migration:
         policy = self._decode()
-        self._note(ROOT, "a Policy is no longer read; this profile does the same with plugins", ROOT)
+        self._note(ROOT, "kube-scheduler no longer reads Policy; this profile does the same with plugins", ROOT)
         # 1. Predicates and priorities become sets of plugins.
         if policy.predicates is None:
             self._filters.update(plugin for name in DEFAULT_PREDICATES for plugin in PREDICATES[name])
@@ -68,9 +70,7 @@ class _PolicyMigration:
         self._profile["plugins"] = self._plugins()
         self._plugin_args(policy)
         if policy.always_check_all_predicates:
-            message = (
-                "alwaysCheckAllPredicates has no equivalent: a node is left at the first plugin that rejects it"
-            )
+            message = "alwaysCheckAllPredicates has no equivalent: the first plugin that rejects a node decides"
             self._note(_PLUGINS, message, ROOT / "alwaysCheckAllPredicates")
         # 3. Extenders and the frame.
         draft = new_map(self._root.mark, apiVersion=API_VERSION, kind=KIND)
@@ -160,9 +160,7 @@ class _PolicyMigration:
             self._note(_PROFILE / "pluginConfig", message, path)
             return True
         if argument.service_anti_affinity is not None:
-            message = (
-                f"the priority {priority.name} (ServiceAntiAffinity) has no equivalent; use PodTopologySpread"
-            )
+            message = f"the priority {priority.name} (ServiceAntiAffinity) has no equivalent; use spreading"
             self._note(_PLUGINS / "score", message, path)
             return True
         ratio = argument.requested_to_capacity_ratio_arguments
@@ -192,7 +190,7 @@ class _PolicyMigration:
         mark = self._root.mark
         plugins = new_map(mark)
         multi_point = plugins.map("multiPoint")
-        multi_point.list("enabled").extend({"name": name} for name in ALWAYS_ON)
+        multi_point.list("enabled").extend(dict(plugin) for plugin in ALWAYS_ON)
         multi_point.list("disabled").append({"name": "*"})
         message = "a Policy had no default plugins; these were never predicates or priorities, or are younger"
         self._notes.append(Note(_PLUGINS / "multiPoint", message, mark))
@@ -225,7 +223,7 @@ class _PolicyMigration:
     def _note(self, path: Path, message: str, cause: Path) -> None:
         self._notes.append(Note(path, message, self._mark(cause)))
 
-    def _error(self, path: Path, message: str, name: str, known: dict[str, object] | dict[str, str]) -> None:
+    def _error(self, path: Path, message: str, name: str, known: Iterable[str]) -> None:
         self._errors.append(FieldError(path, message, did_you_mean(name, known, count=3), mark=self._mark(path)))
 
 

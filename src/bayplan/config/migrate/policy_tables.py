@@ -94,11 +94,11 @@ FILTER_POINTS = {
 #: Scoring plugins that prepare nothing.
 WITHOUT_PRE_SCORE = frozenset({"ImageLocality"})
 #: Plugins that are neither predicate nor priority and stay on, among them those that are younger than Policy.
-ALWAYS_ON = (
-    "SchedulingGates",
-    "PrioritySort",
-    "DynamicResources",
-    "DefaultPreemption",
-    "DefaultBinder",
-    "NodeDeclaredFeatures",
+ALWAYS_ON: tuple[dict[str, str | int], ...] = (
+    {"name": "SchedulingGates"},
+    {"name": "PrioritySort"},
+    {"name": "DynamicResources", "weight": 2},
+    {"name": "DefaultPreemption"},
+    {"name": "DefaultBinder"},
+    {"name": "NodeDeclaredFeatures"},
 )

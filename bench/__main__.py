@@ -1,0 +1,58 @@
+"""`python -m bench`: decisions per second for every workload, at several sizes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+
+from bench.decisions import MODES, Result, measure
+from bench.workload import WORKLOADS, load_workload
+
+SIZES = (500, 5_000, 15_000)
+
+
+@click.command()
+@click.argument("workloads", nargs=-1)
+@click.option("--nodes", "sizes", multiple=True, type=int, help=f"Cluster sizes.  [default: {SIZES}]")
+@click.option("--mode", "modes", multiple=True, type=click.Choice(MODES), help="Which runs of pods.  [default: all]")
+@click.option("--seconds", default=2.0, show_default=True, help="How long to measure each.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option("--here", is_flag=True, hidden=True, help="Measure in this process, for profiling.")
+def main(
+    workloads: tuple[str, ...], sizes: tuple[int, ...], modes: tuple[str, ...], seconds: float, as_json: bool, here: bool
+) -> None:
+    """Measure decisions, one fresh process per line so that each has its own memory.
+
+    WORKLOADS are names of files in bench/workloads; all of them by default. CPU time is measured, not wall
+    time: machines are shared.
+    """
+    names = workloads or tuple(path.stem for path in sorted(WORKLOADS.glob("*.yaml")))
+    if not as_json and not here:
+        click.echo(Result.heading())
+    for name in names:
+        load_workload(name)  # a wrong name is said before anything runs
+        for mode in modes or MODES:
+            smaller: Result | None = None
+            for n_nodes in sizes or SIZES:
+                result = measure(name, mode, n_nodes, seconds) if here else _apart(name, mode, n_nodes, seconds)
+                click.echo(json.dumps(result._asdict()) if as_json else result.row(smaller))
+                smaller = result
+
+
+def _apart(name: str, mode: str, n_nodes: int, seconds: float) -> Result:
+    command = [
+        sys.executable, "-m", "bench", name, "--mode", mode, "--nodes", str(n_nodes), "--seconds", str(seconds),
+    ]  # fmt: skip
+    done = subprocess.run(  # noqa: S603  our own interpreter on our own module
+        [*command, "--json", "--here"], capture_output=True, text=True, cwd=Path(__file__).parent.parent, check=False
+    )
+    if done.returncode:
+        raise click.ClickException(f"{name} with {n_nodes} nodes failed:\n{done.stderr}")
+    return Result(**json.loads(done.stdout))
+
+
+main()

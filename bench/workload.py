@@ -1,0 +1,103 @@
+"""Workloads as data: what the nodes look like, and what the pods look like.
+
+A string in a template may hold `{app}`, the number of the pod's app, and `{cpu}`/`{memory}`, which vary from app
+to app. With one app all pods are identical.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from bayplan.model import KubeObject, Node, Pod, decode_object
+
+WORKLOADS = Path(__file__).parent / "workloads"
+
+
+class Workload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One file of bench/workloads."""
+
+    description: str
+    #: Merged over the standard pod.
+    pod: dict[str, Any] = {}
+    #: How many different apps "different pods" come from.
+    apps: int = 200
+    #: Pods on each node before the measurement.
+    placed_per_node: int = 1
+    #: The pods placed before, where they differ from the measured ones.
+    placed_pod: dict[str, Any] | None = None
+    #: Any other objects.
+    objects: tuple[dict[str, Any], ...] = ()
+    node_cpu: str = "32"
+
+    def node(self, i: int) -> Node:
+        amounts = {"cpu": self.node_cpu, "memory": "256Gi", "pods": "110"}
+        return Node.from_dict(
+            {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {
+                    "name": f"node-{i:05d}",
+                    "uid": f"node-{i}",
+                    "labels": {
+                        "kubernetes.io/hostname": f"node-{i:05d}",
+                        "topology.kubernetes.io/zone": f"zone-{i % 3}",
+                    },
+                },
+                "status": {"allocatable": amounts, "capacity": amounts},
+            }
+        )
+
+    def make_pod(self, i: int, app: int, *, placed_on: str = "") -> Pod:
+        template = self.placed_pod if placed_on and self.placed_pod is not None else self.pod
+        numbers = {"app": app, "cpu": f"{50 + app % 37 * 10}m", "memory": f"{100 + app % 53 * 10}Mi"}
+        pod = _merge(_standard_pod(f"pod-{'placed' if placed_on else 'new'}-{i}"), _filled(template, numbers))
+        if placed_on:
+            pod["spec"]["nodeName"] = placed_on
+        return Pod.from_dict(pod)
+
+    def other_objects(self) -> list[KubeObject]:
+        return [decode_object(each) for each in self.objects]
+
+
+def _standard_pod(name: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "bench", "uid": name, "labels": {"app": "bench"}},
+        "spec": {
+            "schedulerName": "default-scheduler",
+            "containers": [
+                {
+                    "name": "c",
+                    "image": "registry.k8s.io/pause:3.10",
+                    "resources": {"requests": {"cpu": "100m", "memory": "500Mi"}},
+                }
+            ],
+        },
+    }
+
+
+def _merge(base: Any, over: Any) -> Any:
+    if isinstance(base, dict) and isinstance(over, dict):
+        return {key: _merge(base.get(key), over[key]) if key in over else base[key] for key in {**base, **over}}
+    return over
+
+
+def _filled(template: Any, numbers: dict[str, Any]) -> Any:
+    if isinstance(template, dict):
+        return {key: _filled(value, numbers) for key, value in template.items()}
+    if isinstance(template, list):
+        return [_filled(value, numbers) for value in template]
+    return template.format(**numbers) if isinstance(template, str) else template
+
+
+def load_workload(name: str) -> Workload:
+    path = WORKLOADS / f"{name}.yaml"
+    if not path.is_file():
+        known = ", ".join(each.stem for each in sorted(WORKLOADS.glob("*.yaml")))
+        raise SystemExit(f"there is no workload {name!r}; there are: {known}")
+    return msgspec.convert(yaml.safe_load(path.read_text()), Workload)

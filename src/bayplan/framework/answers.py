@@ -1,0 +1,126 @@
+"""Working out what a column plugin says about a table of nodes.
+
+`AskAlways` asks the plugin every time. The cycle has a sibling that keeps answers (`cycle.kept`); both must
+give exactly the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import numpy as np
+
+from bayplan.framework.calls import Bound, Caller, wrapped
+from bayplan.framework.nodes import NodeTable
+from bayplan.framework.outcomes import PluginScores
+from bayplan.framework.state import CycleState
+from bayplan.framework.status import Status
+from bayplan.framework.verdict import IntArray, Verdict
+
+if TYPE_CHECKING:
+    from bayplan.model import Pod
+
+MAX_SCORE: Final = 100
+MIN_SCORE: Final = 0
+
+
+class Scorer:
+    """A Score plugin with all that belongs to it."""
+
+    __slots__ = ("bound", "normalize", "weight")
+
+    def __init__(self, bound: Bound, normalize: Bound | None, weight: int) -> None:
+        self.bound: Final = bound
+        self.normalize: Final = normalize
+        self.weight: Final = weight
+
+
+class Answers(Protocol):
+    """Gives a plugin's verdict, or its scores at every stage; a Status where the plugin failed."""
+
+    def verdict(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict | Status: ...
+
+    def scores(self, scorer: Scorer, state: CycleState, pod: Pod, nodes: NodeTable) -> PluginScores | Status: ...
+
+
+class AskAlways:
+    """Every answer is worked out anew."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def verdict(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict | Status:
+        answer = self._caller.call(bound, state, pod, nodes)
+        if isinstance(answer, Verdict):
+            return answer
+        if isinstance(answer, Status) and not answer.is_success:
+            return answer
+        return Status.failed(
+            "filter_nodes must return a Verdict (nodes.reject(…) or nodes.accept_all()), "
+            f"got {type(answer).__name__}"
+        )
+
+    def scores(self, scorer: Scorer, state: CycleState, pod: Pod, nodes: NodeTable) -> PluginScores | Status:
+        raw = self.raw_scores(scorer.bound, state, pod, nodes)
+        if isinstance(raw, Status):
+            return raw
+        return self.finish(scorer, state, pod, nodes, raw)
+
+    def raw_scores(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray | Status:
+        """What the plugin's Score gives."""
+        if bound.is_per_node:
+            raw = self._one_by_one(bound, state, pod, nodes)
+        else:
+            raw = checked_scores(self._caller.call(bound, state, pod, nodes), len(nodes))
+        return _failed("running Score plugins", bound, raw) if isinstance(raw, Status) else raw
+
+    def _one_by_one(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray | Status:
+        scores = np.zeros(len(nodes), dtype=np.int64)
+        for position, node in enumerate(nodes):
+            answer = self._caller.call(bound, state, pod, node)
+            if isinstance(answer, Status):
+                return answer
+            if isinstance(answer, bool) or not isinstance(answer, int | np.integer):
+                return Status.failed(
+                    f"Score must return a whole number, got {type(answer).__name__}: {answer!r:.80}"
+                )
+            scores[position] = answer
+        return scores
+
+    def finish(
+        self, scorer: Scorer, state: CycleState, pod: Pod, nodes: NodeTable, raw: IntArray
+    ) -> PluginScores | Status:
+        """Normalise and weigh *raw*; every score must lie in 0..100 then."""
+        normalized = raw
+        if scorer.normalize is not None:
+            copy = raw.copy()
+            answer = self._caller.call(scorer.normalize, state, pod, copy, nodes)
+            checked = checked_scores(copy if answer is None else answer, len(nodes))
+            if isinstance(checked, Status):
+                return _failed("running Normalize on Score plugins", scorer.bound, checked)
+            normalized = checked
+        if len(normalized) and (normalized.max() > MAX_SCORE or normalized.min() < MIN_SCORE):
+            return _out_of_range(scorer.bound, normalized)
+        return PluginScores(raw, normalized, scorer.weight)
+
+
+def checked_scores(answer: Any, n_nodes: int) -> IntArray | Status:
+    """*answer* as int64 scores of the right shape; a Status if it is none, or is one already."""
+    if isinstance(answer, Status):
+        return answer
+    if isinstance(answer, np.ndarray) and answer.shape == (n_nodes,) and answer.dtype.kind in "iu":
+        return answer.astype(np.int64, copy=False)
+    got = f"{answer.dtype} of shape {answer.shape}" if isinstance(answer, np.ndarray) else type(answer).__name__
+    return Status.failed(f"scores must be whole numbers of shape ({n_nodes},), got {got}")
+
+
+def _failed(text: str, bound: Bound, status: Status) -> Status:
+    return wrapped(f'{text}: plugin "{bound.name}" failed with', status, bound.name)
+
+
+def _out_of_range(bound: Bound, scores: IntArray) -> Status:
+    wrong = scores[(scores > MAX_SCORE) | (scores < MIN_SCORE)][0]
+    return Status.failed(
+        f'applying score defaultWeights on Score plugins: plugin "{bound.name}" returns an invalid score '
+        f"{int(wrong)}, it should in the range of [{MIN_SCORE}, {MAX_SCORE}] after normalizing"
+    ).by(bound.name)

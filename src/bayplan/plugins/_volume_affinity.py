@@ -1,0 +1,52 @@
+"""From where a persistent volume can be reached, and how much it holds: as matching needs them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from bayplan.model import (
+    LazyErrorNodeSelector,
+    NodeSelector,
+    NodeTerm,
+    Quantity,
+    QuantityError,
+    compile_node_selector,
+)
+from bayplan.model.quantity import parse_nano
+
+if TYPE_CHECKING:
+    from bayplan.model import PersistentVolume, QuantityText
+
+
+def volume_affinity(volume: PersistentVolume) -> LazyErrorNodeSelector | None:
+    """The nodes from which the volume can be reached; None for all."""
+    affinity = volume.spec.node_affinity
+    return compile_affinity(affinity.required if affinity is not None else None)
+
+
+@lru_cache(maxsize=16384)
+def compile_affinity(required: NodeSelector | None) -> LazyErrorNodeSelector | None:
+    """Compile a volume's node affinity. Only labels count: Kubernetes checks it against a node without a name."""
+    if required is None:
+        return None
+    terms = compile_node_selector(required).terms
+    return LazyErrorNodeSelector(tuple(NodeTerm(term.labels, errors=term.errors) for term in terms))
+
+
+def storage_amount(amounts: Mapping[str, QuantityText]) -> float:
+    """The `storage` among requests or capacities, in billionths; an int, or infinite where it is vast."""
+    return _amount(amounts.get("storage"))
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _amount(text: QuantityText | None) -> float:
+    try:
+        exact = parse_nano(text)
+        if exact is not None:
+            return exact
+        return math.inf if Quantity.parse(text).sign > 0 else -math.inf
+    except QuantityError:
+        return -math.inf  # holds nothing that anybody could ask for

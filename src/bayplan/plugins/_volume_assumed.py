@@ -1,0 +1,151 @@
+"""Assumed volumes and claims: what Reserve has decided and the API server does not show yet.
+
+An assumed object stands in for the stored one of the same resourceVersion. It goes when it is restored, or when a
+newer version (the bind went through, or somebody else changed the object) comes in through the watch.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
+
+from bayplan.model import KubeObject, PersistentVolume
+from bayplan.plugins._volume_affinity import storage_amount, volume_affinity
+
+if TYPE_CHECKING:
+    from bayplan.framework import Informers
+    from bayplan.model import LazyErrorNodeSelector, PersistentVolumeClaim
+
+T = TypeVar("T", bound=KubeObject)
+#: Namespace and name.
+Key: TypeAlias = tuple[str, str]
+
+
+class AssumeError(Exception):
+    """The object changed between the decision and Reserve."""
+
+
+class Assumed(Generic[T]):
+    """The objects of one kind, as the scheduler takes them to be."""
+
+    def __init__(self, informers: Informers, kind: type[T], changed: Callable[[str], None] | None = None) -> None:
+        self._lister = informers.lister(kind)
+        self._kind = kind
+        self._assumed: dict[Key, T] = {}
+        #: Told the name of every object that is another one now.
+        self._changed = changed if changed is not None else lambda name: None
+        informers.on_change(kind, self._observe)
+
+    def get(self, name: str, namespace: str = "") -> T | None:
+        stored = self._lister.get(name, namespace)
+        assumed = self._assumed.get((namespace, name))
+        if stored is None or assumed is None or assumed.resource_version != stored.resource_version:
+            return stored
+        return assumed
+
+    def stored(self, name: str, namespace: str = "") -> T | None:
+        """What the API server has, assumed or not."""
+        return self._lister.get(name, namespace)
+
+    def assume(self, value: T) -> None:
+        """Take *value* for the stored object from now on. Raises AssumeError."""
+        stored = self._lister.get(value.name, value.namespace)
+        if stored is None:
+            raise AssumeError(f'{self._kind.PLURAL} "{value.key}" not found')
+        if stored.resource_version != value.resource_version:
+            raise AssumeError(
+                f'"{value.key}" is out of sync '
+                f"(stored: {stored.resource_version}, assume: {value.resource_version})"
+            )
+        self._assumed[value.namespace, value.name] = value
+        self._changed(value.name)
+
+    def restore(self, value: T) -> None:
+        """Go back to the stored object, unless another version has been assumed since."""
+        key = (value.namespace, value.name)
+        assumed = self._assumed.get(key)
+        if assumed is not None and assumed.resource_version == value.resource_version:
+            del self._assumed[key]
+            self._changed(value.name)
+
+    def _observe(self, old: T | None, new: T | None) -> None:
+        seen = new if new is not None else old
+        if seen is None:
+            return
+        key = (seen.namespace, seen.name)
+        assumed = self._assumed.get(key)
+        if assumed is not None and (new is None or new.resource_version != assumed.resource_version):
+            del self._assumed[key]
+        self._changed(seen.name)
+
+
+class OpenVolume(NamedTuple):
+    """A volume that no claim has, with what matching asks of it over and over."""
+
+    volume: PersistentVolume
+    #: How much it holds; comparable.
+    amount: float
+    affinity: LazyErrorNodeSelector | None
+
+
+class VolumeIndex:
+    """Persistent volumes by what claims look for: those without a claim by class, the others by their claim.
+
+    So a claim is not compared with the many volumes that are somebody else's.
+    """
+
+    def __init__(self, informers: Informers) -> None:
+        self._open: defaultdict[str, dict[str, OpenVolume]] = defaultdict(dict)
+        self._named: defaultdict[Key, dict[str, PersistentVolume]] = defaultdict(dict)
+        #: Where a volume is to be taken out again.
+        self._filed: dict[str, str | Key] = {}
+        self.volumes = Assumed(informers, PersistentVolume, self._refile)
+        for volume in informers.lister(PersistentVolume).list():
+            self._refile(volume.name)
+
+    def open_volumes(self, class_name: str) -> Iterable[OpenVolume]:
+        """The volumes of a class that no claim has."""
+        return self._open.get(class_name, {}).values()
+
+    def volumes_for(self, claim: PersistentVolumeClaim) -> list[PersistentVolume]:
+        """The volumes that name this very claim, and are of its class."""
+        named = self._named.get((claim.namespace, claim.name), {}).values()
+        return [
+            volume
+            for volume in named
+            if is_bound_to(volume, claim) and volume.storage_class_name == claim.storage_class_name
+        ]
+
+    def _refile(self, name: str) -> None:
+        place = self._filed.pop(name, None)
+        if isinstance(place, str):
+            del self._open[place][name]
+        elif place is not None:
+            del self._named[place][name]
+            if not self._named[place]:
+                del self._named[place]
+        volume = self.volumes.get(name)
+        if volume is not None:
+            self._file(name, volume)
+
+    def _file(self, name: str, volume: PersistentVolume) -> None:
+        claim = volume.spec.claim_ref
+        if claim is not None:
+            key = (claim.namespace, claim.name)
+            self._named[key][name] = volume
+            self._filed[name] = key
+            return
+        class_name = volume.storage_class_name
+        self._open[class_name][name] = OpenVolume(
+            volume, storage_amount(volume.spec.capacity), volume_affinity(volume)
+        )
+        self._filed[name] = class_name
+
+
+def is_bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """Whether the volume names the claim; without a uid it may be any claim of that name."""
+    reference = volume.spec.claim_ref
+    if reference is None or (reference.namespace, reference.name) != (claim.namespace, claim.name):
+        return False
+    return not reference.uid or reference.uid == claim.uid

@@ -1,0 +1,186 @@
+"""The finder: for a pod with claims, which nodes it can run on and what it would be bound to there.
+
+Bound claims need a volume that the node can reach. Claims that wait for their first consumer need a volume to be
+bound to, or a node where one can be made. All nodes of a table are answered at once; what is to be done on the
+chosen one is read from the same answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from bayplan.framework import Code
+from bayplan.model import CSINode
+from bayplan.plugins._csi_migration import (
+    InTreePlugin,
+    TranslationError,
+    in_tree_plugin,
+    is_migrated_on,
+    migrated_affinity,
+)
+from bayplan.plugins._volume_affinity import compile_affinity, volume_affinity
+from bayplan.plugins._volume_matching import Match, match_claims
+from bayplan.plugins._volume_provisioning import Provisioner
+
+if TYPE_CHECKING:
+    from bayplan.framework import BoolArray, Informers, NodeTable, Verdict
+    from bayplan.model import LazyErrorNodeSelector, PersistentVolume, PersistentVolumeClaim
+    from bayplan.plugins._volume_assumed import VolumeIndex
+
+SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
+
+BIND_CONFLICT: Final = "node(s) didn't find available persistent volumes to bind"
+NODE_CONFLICT: Final = "node(s) didn't match PersistentVolume's node affinity"
+NOT_ENOUGH_SPACE: Final = "node(s) did not have enough free storage"
+VOLUME_MISSING: Final = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+
+
+class PodVolumeClaims(NamedTuple):
+    """The claims of a pod, in the order of its volumes."""
+
+    bound: tuple[PersistentVolumeClaim, ...]
+    #: Not bound yet, because they wait for their first consumer.
+    delayed: tuple[PersistentVolumeClaim, ...]
+
+
+class StaticBinding(NamedTuple):
+    """A claim, and the volume it is to be bound to."""
+
+    claim: PersistentVolumeClaim
+    volume: PersistentVolume
+
+
+class Reach(NamedTuple):
+    """From where a volume can be reached; bool, shape (n_nodes,)."""
+
+    reaches: BoolArray
+    #: What is wrong with the volume on the nodes in `failed`, where its plugin has been migrated.
+    error: str = ""
+    failed: BoolArray | None = None
+
+
+class Findings:
+    """The answer for the nodes of a table; masks are bool, shape (n_nodes,)."""
+
+    def __init__(self, nodes: NodeTable) -> None:
+        self._nodes = nodes
+        self.node_conflict = np.zeros(len(nodes), dtype=np.bool_)
+        self.bind_conflict = np.zeros(len(nodes), dtype=np.bool_)
+        self.not_enough_space = np.zeros(len(nodes), dtype=np.bool_)
+        self.volume_missing = np.zeros(len(nodes), dtype=np.bool_)
+        #: Volumes that cannot be translated for CSI: what is wrong, and on which nodes.
+        self.errors: list[tuple[str, BoolArray]] = []
+        self.matches: Sequence[Match] = ()
+        #: Claims that are to be provisioned on the node selected before.
+        self.selected: Sequence[PersistentVolumeClaim] = ()
+
+    def verdict(self) -> Verdict:
+        verdict = self._nodes.accept_all()
+        for error, where in self.errors:
+            verdict = verdict.reject(where, error, Code.ERROR)
+        for where, reason in (
+            (self.node_conflict, NODE_CONFLICT),
+            (self.bind_conflict, BIND_CONFLICT),
+            (self.not_enough_space, NOT_ENOUGH_SPACE),
+            (self.volume_missing, VOLUME_MISSING),
+        ):
+            if where.any():
+                verdict = verdict.reject(where, reason, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+        return verdict
+
+    def bindings(self, position: int) -> list[StaticBinding]:
+        """The volumes to bind if the pod goes to the node at *position*."""
+        found = ((match.claim, match.volume_on(position)) for match in self.matches)
+        return [StaticBinding(claim, volume) for claim, volume in found if volume is not None]
+
+    def provisions(self, position: int) -> list[PersistentVolumeClaim]:
+        """The claims to provision if the pod goes to the node at *position*."""
+        unmatched = [match.claim for match in self.matches if match.volume_on(position) is None]
+        return [*self.selected, *unmatched]
+
+
+class VolumeFinder:
+    """Finds volumes for the claims of pods."""
+
+    def __init__(self, informers: Informers, index: VolumeIndex) -> None:
+        self._index = index
+        self._csi_nodes = informers.lister(CSINode)
+        self._provisioner = Provisioner(informers)
+
+    def find(self, claims: PodVolumeClaims, nodes: NodeTable) -> Findings:
+        """The answer for *nodes*. Raises MatchError and ProvisionError."""
+        findings = Findings(nodes)
+        self._check_bound(claims.bound, nodes, findings)
+        if claims.delayed:
+            self._check_delayed(claims.delayed, nodes, findings)
+        return findings
+
+    # --- bound claims -----------------------------------------------------------------------------
+
+    def _check_bound(self, claims: Sequence[PersistentVolumeClaim], nodes: NodeTable, findings: Findings) -> None:
+        """The first claim that does not suit a node decides what is said about it."""
+        open_ = np.ones(len(nodes), dtype=np.bool_)
+        for claim in claims:
+            volume = self._index.volumes.get(claim.spec.volume_name)
+            if volume is None:
+                findings.volume_missing |= open_
+                return
+            reach = self.reach(volume, nodes)
+            if reach.failed is not None:
+                findings.errors.append((reach.error, open_ & reach.failed))
+            findings.node_conflict |= open_ & ~reach.reaches
+            open_ &= reach.reaches
+
+    def reach(self, volume: PersistentVolume, nodes: NodeTable) -> Reach:
+        """The nodes from which the volume can be reached, each by the form its storage plugin has there."""
+        reaches = _matching(volume_affinity(volume), nodes)
+        plugin = in_tree_plugin(volume.spec)
+        if plugin is None or not plugin.is_migrated:
+            return Reach(reaches)
+        migrated = self._migrated(plugin, nodes)
+        if not migrated.any():
+            return Reach(reaches)
+        try:
+            translated = compile_affinity(migrated_affinity(volume, plugin))
+        except TranslationError as error:
+            return Reach(reaches & ~migrated, f"could not translate pv: {error}", migrated)
+        return Reach(np.where(migrated, _matching(translated, nodes), reaches))
+
+    def _migrated(self, plugin: InTreePlugin, nodes: NodeTable) -> BoolArray:
+        on_nodes = (is_migrated_on(plugin, self._csi_nodes.get(name)) for name in nodes.names)
+        return np.fromiter(on_nodes, dtype=np.bool_, count=len(nodes))
+
+    # --- claims that wait for their first consumer ------------------------------------------------
+
+    def _check_delayed(
+        self, claims: Sequence[PersistentVolumeClaim], nodes: NodeTable, findings: Findings
+    ) -> None:
+        findings.selected = [claim for claim in claims if SELECTED_NODE in claim.annotations]
+        elsewhere = np.zeros(len(nodes), dtype=np.bool_)
+        for claim in findings.selected:
+            elsewhere |= nodes.names != claim.annotations[SELECTED_NODE]
+        findings.bind_conflict |= elsewhere
+        to_match = [claim for claim in claims if SELECTED_NODE not in claim.annotations]
+        findings.matches = match_claims(to_match, self._index, nodes)
+        self._check_provisions(nodes, findings, ~elsewhere)
+
+    def _check_provisions(self, nodes: NodeTable, findings: Findings, open_: BoolArray) -> None:
+        """Claims left without a volume must be provisioned; again the first that cannot be decides."""
+        everywhere = np.ones(len(nodes), dtype=np.bool_)
+        left = [(claim, everywhere) for claim in findings.selected]
+        left += [(match.claim, ~match.found) for match in findings.matches]
+        for claim, where in left:
+            where = where & open_
+            if not where.any():
+                continue
+            provisionable = self._provisioner.check(claim, nodes)
+            findings.bind_conflict |= where & ~provisionable.allowed
+            findings.not_enough_space |= where & provisionable.allowed & ~provisionable.sufficient
+            open_ = open_ & ~(where & ~(provisionable.allowed & provisionable.sufficient))
+
+
+def _matching(affinity: LazyErrorNodeSelector | None, nodes: NodeTable) -> BoolArray:
+    return np.ones(len(nodes), dtype=np.bool_) if affinity is None else nodes.matches(affinity)

@@ -1,0 +1,77 @@
+"""A plugin on a bench: one cluster in a cache, one plugin, its answers by node name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+
+from bayplan.cache import Cache
+from bayplan.cache.objects import Objects
+from bayplan.cycle.handle import ProfileHandle
+from bayplan.framework import CycleState, NodeTable, Plugin, PreFilterResult, Status
+from bayplan.model import Node, Pod
+from bayplan.queue import PodNominator
+from bayplan.testing import VirtualClock
+
+P = TypeVar("P", bound=Plugin)
+
+
+class Bench:
+    """Nodes and the pods on them; asks a plugin as the runner would."""
+
+    def __init__(self, nodes: Iterable[Node] = (), pods: Iterable[Pod] = ()) -> None:
+        self.cache = Cache()
+        self.objects = Objects()
+        for node in nodes:
+            self.cache.set_node(node)
+        for pod in pods:
+            self.cache.add_pod(pod)
+        self.handle = ProfileHandle(
+            "default-scheduler",
+            clock=VirtualClock(),
+            snapshot=self.cache.snapshot(),
+            informers=self.objects,
+            nominator=PodNominator(),
+        )
+
+    @property
+    def nodes(self) -> NodeTable:
+        return self.cache.snapshot().nodes
+
+    def plugin(self, cls: type[P], args: Mapping[str, Any] | None = None) -> P:
+        """The plugin with arguments as they stand in `pluginConfig`."""
+        decoded = None if cls.Args is None else msgspec.convert(args or {}, cls.Args).defaulted()
+        return cls(decoded, self.handle)
+
+    def pre_filter(self, plugin: Any, pod: Pod, state: CycleState | None = None) -> Any:
+        return plugin.pre_filter(CycleState() if state is None else state, pod, self.nodes)
+
+    def rejections(self, plugin: Any, pod: Pod) -> dict[str, Status]:
+        """Node → why it is rejected; nodes that pass are left out."""
+        state = CycleState()
+        if hasattr(plugin, "pre_filter"):
+            answer = self.pre_filter(plugin, pod, state)
+            if isinstance(answer, Status) and answer.is_skip:
+                return {}
+            assert answer is None or isinstance(answer, PreFilterResult)
+        verdict = plugin.filter_nodes(state, pod, self.nodes)
+        names = self.nodes.names
+        return {names[i]: verdict.status(i) for i in np.flatnonzero(verdict.rejected).tolist()}
+
+    def scores(self, plugin: Any, pod: Pod, *among: str) -> dict[str, int] | None:
+        """Node → normalised score, for all nodes or those *among*; None if PreScore skips the plugin."""
+        state, nodes = CycleState(), self.nodes
+        if among:
+            nodes = nodes.select(np.array([nodes.position(name) for name in among]))
+        if hasattr(plugin, "pre_score"):
+            answer = plugin.pre_score(state, pod, nodes)
+            if answer is not None and answer.is_skip:
+                return None
+            assert answer is None, answer
+        scores = plugin.score_nodes(state, pod, nodes)
+        if hasattr(plugin, "normalize_score"):
+            scores = plugin.normalize_score(state, pod, scores.copy(), nodes)
+        return dict(zip(nodes.names.tolist(), scores.tolist(), strict=True))
