@@ -89,7 +89,11 @@ class Scheduler:
             nominator=self.nominator,
         )
         plugins = construct_profile(profile, self._registry, handle, self._observer)
-        runner = Runner(plugins, answers=lambda caller: KeptAnswers(caller, snapshot))
+        runner = Runner(
+            plugins,
+            answers=lambda caller: KeptAnswers(caller, snapshot),
+            epoch=lambda: self.objects.generation,
+        )
         evaluation = ProfileEvaluation(runner, snapshot, self.nominator)
         handle.evaluation = evaluation
         percentage = profile.percentage_of_nodes_to_score

@@ -17,8 +17,9 @@ T = TypeVar("T")
 class Kept(Generic[T]):
     """The objects of one kind; implements `framework.Lister`."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_change: Callable[[], None]) -> None:
         self._by_key: dict[tuple[str, str], T] = {}
+        self._on_change = on_change
 
     def get(self, name: str, namespace: str = "") -> T | None:
         return self._by_key.get((namespace, name))
@@ -30,11 +31,13 @@ class Kept(Generic[T]):
 
     def set(self, namespace: str, name: str, value: T) -> T | None:
         """Add or replace; what was there before."""
+        self._on_change()
         old = self._by_key.get((namespace, name))
         self._by_key[namespace, name] = value
         return old
 
     def remove(self, namespace: str, name: str) -> T | None:
+        self._on_change()
         return self._by_key.pop((namespace, name), None)
 
 
@@ -42,9 +45,17 @@ class Objects:
     """Implements `framework.Informers`."""
 
     def __init__(self) -> None:
-        self._kinds: defaultdict[type[Any], Kept[Any]] = defaultdict(Kept)
-        self._custom: defaultdict[tuple[str, str], Kept[dict[str, Any]]] = defaultdict(Kept)
+        self._kinds: defaultdict[type[Any], Kept[Any]] = defaultdict(self._new_kind)
+        self._custom: defaultdict[tuple[str, str], Kept[dict[str, Any]]] = defaultdict(self._new_kind)
         self._callbacks: defaultdict[type[Any], list[Callable[[Any, Any], None]]] = defaultdict(list)
+        #: Changes with every change of any object.
+        self.generation = 0
+
+    def _new_kind(self) -> Kept[Any]:
+        return Kept(self._note_change)
+
+    def _note_change(self) -> None:
+        self.generation += 1
 
     def lister(self, kind: type[T]) -> Kept[T]:
         return cast("Kept[T]", self._kinds[kind])

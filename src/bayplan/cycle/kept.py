@@ -11,7 +11,7 @@ Answers are handed out and recorded, so a refreshed column is a new array: nobod
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from bayplan.framework import (
@@ -24,6 +24,7 @@ from bayplan.framework import (
     PluginScores,
     Reads,
     Rejection,
+    ScoreOutcome,
     Scorer,
     Status,
     Verdict,
@@ -79,11 +80,12 @@ class KeptAnswers:
         self._snapshot = snapshot
         self._verdicts: dict[str, _Shelf[Verdict]] = {}
         self._scores: dict[str, _Shelf[IntArray]] = {}
+        self._last_totals: ScoreOutcome | None = None
 
     # --- verdicts ---------------------------------------------------------------------------------
 
     def verdict(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict | Status:
-        sign = _sign(bound, pod)
+        sign = _sign(bound, state, pod)
         if sign is None or not nodes.is_whole:
             return self._ask.verdict(bound, state, pod, nodes)
         log = self._log(bound.plugin.reads)
@@ -107,7 +109,7 @@ class KeptAnswers:
     # --- scores -----------------------------------------------------------------------------------
 
     def scores(self, scorer: Scorer, state: CycleState, pod: Pod, nodes: NodeTable) -> PluginScores | Status:
-        sign = _sign(scorer.bound, pod)
+        sign = _sign(scorer.bound, state, pod)
         if sign is None:
             return self._ask.scores(scorer, state, pod, nodes)
         kept = self._raw(scorer.bound, sign, state, pod)
@@ -153,6 +155,22 @@ class KeptAnswers:
             kept.finished = None
         return kept
 
+    def totals(self, state: CycleState, nodes: NodeTable, by_plugin: Mapping[str, PluginScores]) -> IntArray:
+        """The sum of the weighted scores; where few plugins changed theirs, theirs alone are exchanged."""
+        last = self._last_totals
+        if last is None or last.nodes is not nodes or last.by_plugin.keys() != by_plugin.keys():
+            totals = self._ask.totals(state, nodes, by_plugin)
+        else:
+            changed = [name for name, scores in by_plugin.items() if last.by_plugin[name] is not scores]
+            if 2 * len(changed) >= len(by_plugin):
+                totals = self._ask.totals(state, nodes, by_plugin)
+            else:
+                totals = last.totals
+                for name in changed:
+                    totals = totals + (by_plugin[name].weighted - last.by_plugin[name].weighted)
+        self._last_totals = ScoreOutcome(nodes, by_plugin, totals)
+        return totals
+
     # ----------------------------------------------------------------------------------------------
 
     def _log(self, reads: Reads) -> ChangeLog:
@@ -169,17 +187,13 @@ class KeptAnswers:
         return rows
 
 
-def _sign(bound: Bound, pod: Pod) -> Hashable | None:
+def _sign(bound: Bound, state: CycleState, pod: Pod) -> Hashable | None:
     """What to remember the answer by; None if it must not be remembered."""
-    plugin = bound.plugin
-    if plugin.reads is Reads.ANYTHING or bound.is_per_node:
-        return None
-    sign: Hashable | None = plugin.sign(pod)  # type: ignore[attr-defined]
-    return sign
+    return state.template.sign(bound, pod) if state.template is not None else None
 
 
 def _merged(whole: Verdict, part: Verdict, rows: IntArray) -> Verdict | None:
-    """*whole* with the answers of *part* at *rows*; None where *part* gives a reason that *whole* does not know."""
+    """*whole* with the answers of *part* at *rows*; None where *part* gives a reason that *whole* has not."""
     fresh = {(rejection.reason, rejection.code): rejection.where for rejection in part.rejections}
     if whole.statuses or part.statuses or not fresh.keys() <= {(r.reason, r.code) for r in whole.rejections}:
         return None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import random
-from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -71,9 +70,8 @@ class SchedulingCycle:
         # 4. Score the nodes left, normalise to 0–100, weigh, add up.
         # 5. Take the highest; break ties with the cycle's own random stream.
         record = Record(pod.key, pod.uid, self._profile_name)
-        start = perf_counter()
         decision = self._schedule(pod, state if state is not None else CycleState(), record)
-        record.finish(perf_counter() - start)
+        record.finish()
         if record.seconds > SLOW_SECONDS:
             logger.warning("Slow attempt: pod=%s %s", pod.key, record.describe_steps())
         return decision
@@ -82,8 +80,8 @@ class SchedulingCycle:
         nodes = self._snapshot.nodes
         if not len(nodes):
             return Decision(Status.unresolvable(NO_NODES), record, nominate="")
-        with record.step("PreFilter"):
-            asked = self._runner.pre_filter(state, pod, nodes)
+        record.start("PreFilter")
+        asked = self._runner.pre_filter(state, pod, nodes)
         if not (asked.status.is_success or asked.status.is_rejection):
             return Decision(asked.status, record, nominate="")
         diagnosis = Diagnosis(nodes)
@@ -91,8 +89,8 @@ class SchedulingCycle:
         if asked.status.is_rejection:
             diagnosis.reject_all(asked.status)
             return self._post_filter(pod, state, diagnosis, record)
-        with record.step("Filter"):
-            found = self._find_feasible(pod, state, nodes, asked, diagnosis)
+        record.start("Filter")
+        found = self._find_feasible(pod, state, nodes, asked, diagnosis)
         if isinstance(found, Status):
             return Decision(found, record, nominate="")
         record.note_filter(diagnosis.outcome)
@@ -169,8 +167,8 @@ class SchedulingCycle:
         nominate: str | None = ""
         victims: tuple[Pod, ...] = ()
         if self._runner.has("postFilter"):
-            with record.step("PostFilter"):
-                result = self._runner.post_filter(state, pod, diagnosis)
+            record.start("PostFilter")
+            result = self._runner.post_filter(state, pod, diagnosis)
             diagnosis.post_filter_message = result.status.message
             nominate, victims, record.preemption = result.nominated_node_name, result.victims, result.detail
         return Decision(
@@ -213,12 +211,12 @@ class SchedulingCycle:
         if not self._runner.has("score"):
             # Without scorers every node is as good as any other.
             return ScoreOutcome(feasible, {}, np.ones(len(feasible), dtype=np.int64))
-        with record.step("PreScore"):
-            status = self._runner.pre_score(state, pod, feasible)
+        record.start("PreScore")
+        status = self._runner.pre_score(state, pod, feasible)
         if not status.is_success:
             return status
-        with record.step("Score"):
-            return self._runner.score(state, pod, feasible)
+        record.start("Score")
+        return self._runner.score(state, pod, feasible)
 
     def _pick(self, totals: IntArray) -> int:
         best = np.flatnonzero(totals == totals.max())

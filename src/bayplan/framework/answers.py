@@ -6,6 +6,7 @@ give exactly the same.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
@@ -41,6 +42,8 @@ class Answers(Protocol):
     def verdict(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict | Status: ...
 
     def scores(self, scorer: Scorer, state: CycleState, pod: Pod, nodes: NodeTable) -> PluginScores | Status: ...
+
+    def totals(self, state: CycleState, nodes: NodeTable, by_plugin: Mapping[str, PluginScores]) -> IntArray: ...
 
 
 class AskAlways:
@@ -101,7 +104,15 @@ class AskAlways:
             normalized = checked
         if len(normalized) and (normalized.max() > MAX_SCORE or normalized.min() < MIN_SCORE):
             return _out_of_range(scorer.bound, normalized)
-        return PluginScores(raw, normalized, scorer.weight)
+        weighted = normalized if scorer.weight == 1 else normalized * scorer.weight
+        return PluginScores(raw, normalized, weighted)
+
+    def totals(self, state: CycleState, nodes: NodeTable, by_plugin: Mapping[str, PluginScores]) -> IntArray:
+        """The sum of the weighted scores."""
+        totals = np.zeros(len(nodes), dtype=np.int64)
+        for scores in by_plugin.values():
+            totals += scores.weighted
+        return totals
 
 
 def checked_scores(answer: Any, n_nodes: int) -> IntArray | Status:

@@ -119,11 +119,7 @@ class PluginScores(NamedTuple):
 
     raw: IntArray
     normalized: IntArray
-    weight: int
-
-    @property
-    def weighted(self) -> IntArray:
-        return self.normalized * self.weight
+    weighted: IntArray
 
 
 class ScoreOutcome(NamedTuple):

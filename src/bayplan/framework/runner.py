@@ -7,6 +7,7 @@ knows neither the queue nor the cache. Its sibling for the binding cycle is in `
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -21,6 +22,7 @@ from bayplan.framework.plugin import Plugin, PostFilterResult, PreFilterResult
 from bayplan.framework.profile import ProfilePlugins
 from bayplan.framework.state import CycleState
 from bayplan.framework.status import SUCCESS, Code, Status
+from bayplan.framework.templates import Alike, Steps, Templates, written_since
 from bayplan.framework.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -46,8 +48,16 @@ class PermitOutcome(NamedTuple):
 class Runner:
     """Runs the extension points of the queue and of the scheduling cycle for one profile."""
 
-    def __init__(self, plugins: ProfilePlugins, *, answers: Callable[[Caller], Answers] = AskAlways) -> None:
+    def __init__(
+        self,
+        plugins: ProfilePlugins,
+        *,
+        answers: Callable[[Caller], Answers] = AskAlways,
+        epoch: Callable[[], int] | None = None,
+    ) -> None:
         self._plugins = plugins
+        #: Without somebody who tells when objects change, nothing may be remembered.
+        self._templates = Templates(epoch if epoch is not None else itertools.count().__next__)
         self._caller = plugins.caller
         self._answers = answers(plugins.caller)
         self._add_pod = plugins.companions("preFilter", "add_pod")
@@ -86,28 +96,40 @@ class Runner:
             return outcome
 
     def _pre_filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> PreFilterOutcome:
+        template = state.template = self._templates.of(pod)
         result = PreFilterResult()
         narrowed_by: set[str] = set()
         refusal = SUCCESS
-        for bound in self._plugins.on("preFilter"):
-            answer = self._caller.call(bound, state, pod, nodes)
+        learned = Steps() if template.pre_filter is None else None
+        for step in self._plugins.on("preFilter") if template.pre_filter is None else template.pre_filter.steps:
+            if isinstance(step, Alike):
+                state.update(step.values)
+                state.skip_filter |= step.skips
+                continue
+            before = frozenset(state.keys()) if learned is not None else frozenset()
+            answer = self._caller.call(step, state, pod, nodes)
             if isinstance(answer, PreFilterResult):
+                learned = None
                 if answer.node_names is not None:
-                    narrowed_by.add(bound.name)
+                    narrowed_by.add(step.name)
                 result = result.merge(answer)
                 if result.node_names is not None and not result.node_names:
                     return PreFilterOutcome(_no_node_in_common(narrowed_by), result, frozenset(narrowed_by))
                 continue
-            status = as_status(bound, answer)
+            status = as_status(step, answer)
             if status.is_skip:
-                state.skip_filter.add(bound.name)
+                state.skip_filter.add(step.name)
             elif status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
-                return PreFilterOutcome(status.by(bound.name), PreFilterResult(), frozenset())
+                return PreFilterOutcome(status.by(step.name), PreFilterResult(), frozenset())
             elif status.code is Code.UNSCHEDULABLE:
-                refusal = status.by(bound.name)
+                refusal, learned = status.by(step.name), None
             elif not status.is_success:
-                failed = wrapped(f'running PreFilter plugin "{bound.name}"', status, bound.name)
+                failed = wrapped(f'running PreFilter plugin "{step.name}"', status, step.name)
                 return PreFilterOutcome(failed, PreFilterResult(), frozenset())
+            if learned is not None:
+                learned.note(step, status, written_since(state, before))
+        if learned is not None:
+            template.pre_filter = learned
         return PreFilterOutcome(refusal, result, frozenset(narrowed_by))
 
     def add_pod(self, state: CycleState, pod: Pod, added: Pod, node: NodeInfo) -> Status:
@@ -216,19 +238,30 @@ class Runner:
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status:
         with self._plugins.timed("PreScore") as done:
-            for bound in self._plugins.on("preScore"):
-                status = as_status(bound, self._caller.call(bound, state, pod, nodes))
+            template = state.template
+            known = template.pre_score if template is not None else None
+            learned = Steps() if known is None else None
+            for step in self._plugins.on("preScore") if known is None else known.steps:
+                if isinstance(step, Alike):
+                    state.update(step.values)
+                    state.skip_score |= step.skips
+                    continue
+                before = frozenset(state.keys()) if learned is not None else frozenset()
+                status = as_status(step, self._caller.call(step, state, pod, nodes))
                 if status.is_skip:
-                    state.skip_score.add(bound.name)
+                    state.skip_score.add(step.name)
                 elif not status.is_success:
-                    return done(wrapped(f'running PreScore plugin "{bound.name}"', status, bound.name))
+                    return done(wrapped(f'running PreScore plugin "{step.name}"', status, step.name))
+                if learned is not None:
+                    learned.note(step, status, written_since(state, before))
+            if learned is not None and template is not None:
+                template.pre_score = learned
             return done(SUCCESS)
 
     def score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> ScoreOutcome | Status:
         """Score, normalise and weigh; a Status when a plugin failed."""
         with self._plugins.timed("Score") as done:
             by_plugin: dict[str, PluginScores] = {}
-            totals = np.zeros(len(nodes), dtype=np.int64)
             for scorer in self._scorers:
                 if scorer.bound.name in state.skip_score:
                     continue
@@ -236,9 +269,8 @@ class Runner:
                 if isinstance(scores, Status):
                     return done(scores)
                 by_plugin[scorer.bound.name] = scores
-                totals += scores.weighted
             done(SUCCESS)
-            return ScoreOutcome(nodes, by_plugin, totals)
+            return ScoreOutcome(nodes, by_plugin, self._answers.totals(state, nodes, by_plugin))
 
     # --- scheduling cycle: commitment -------------------------------------------------------------
 

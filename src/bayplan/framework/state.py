@@ -6,7 +6,11 @@ that the original is not disturbed.
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeVar, cast, runtime_checkable
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, runtime_checkable
+
+if TYPE_CHECKING:
+    from bayplan.framework.templates import Template
 
 T = TypeVar("T")
 
@@ -24,7 +28,7 @@ class CycleState:
     Keys are usually the plugin's name; read a value back with the type it was written with.
     """
 
-    __slots__ = ("_values", "skip_filter", "skip_score")
+    __slots__ = ("_values", "skip_filter", "skip_score", "template")
 
     def __init__(self) -> None:
         self._values: dict[str, object] = {}
@@ -32,6 +36,8 @@ class CycleState:
         self.skip_filter: set[str] = set()
         #: Plugins whose PreScore said SKIP: their Score is not called.
         self.skip_score: set[str] = set()
+        #: What is known of pods like this one; set by the runner.
+        self.template: Template | None = None
 
     def write(self, key: str, value: object) -> None:
         self._values[key] = value
@@ -47,6 +53,15 @@ class CycleState:
         """The value under *key*, or None."""
         return cast("T | None", self._values.get(key)) if key in self._values else None
 
+    def update(self, values: Mapping[str, object]) -> None:
+        self._values.update(values)
+
+    def items(self) -> Iterable[tuple[str, object]]:
+        return self._values.items()
+
+    def keys(self) -> Iterable[str]:
+        return self._values.keys()
+
     def delete(self, key: str) -> None:
         self._values.pop(key, None)
 
@@ -55,6 +70,7 @@ class CycleState:
         copy = CycleState()
         copy.skip_filter = set(self.skip_filter)
         copy.skip_score = set(self.skip_score)
+        copy.template = self.template
         copy._values = {
             key: value.clone() if isinstance(value, Cloneable) else value for key, value in self._values.items()
         }

@@ -99,6 +99,12 @@ class Status:
         return SKIP
 
     @classmethod
+    def skip_alike(cls) -> Status:
+        """SKIP for this pod and all alike: it follows from the pod's spec, labels and namespace, and from
+        objects other than nodes and the pods on them, so pods alike need not be asked about."""
+        return SKIP_ALIKE
+
+    @classmethod
     def pending(cls, *reasons: str) -> Status:
         return cls(Code.PENDING, reasons)
 
@@ -147,3 +153,4 @@ class Status:
 
 SUCCESS: Final = Status(Code.SUCCESS)
 SKIP: Final = Status(Code.SKIP)
+SKIP_ALIKE: Final = Status(Code.SKIP)

@@ -1,7 +1,10 @@
 """Pod: the object everything here is about, with what plugins derive from it, worked out once per object."""
 
+from collections.abc import Hashable
 from functools import cached_property
 from typing import ClassVar, Final
+
+import msgspec
 
 from bayplan.model.host_ports import HostPort, host_ports
 from bayplan.model.meta import OwnerReference
@@ -66,6 +69,31 @@ class Pod(KubeObject, frozen=True, kw_only=True):
     def qos_class(self) -> str:
         """Guaranteed, Burstable or BestEffort."""
         return pod_qos(self.spec, self.status)
+
+    @cached_property
+    def template_key(self) -> Hashable | None:
+        """Equal for pods alike: same namespace, labels, annotations, controller and spec; None if it cannot be said.
+
+        Volumes that no scheduling rule looks into are left out: each pod has a token volume with a name of its own.
+        """
+        spec, status, meta = self.spec, self.status, self.metadata
+        if spec.resource_claims or status.container_statuses or status.init_container_statuses or status.resources:
+            return None
+        named = ""
+        if spec.volumes:
+            volumes = tuple(volume for volume in spec.volumes if volume.matters_for_placement)
+            spec = msgspec.structs.replace(spec, volumes=volumes)
+            # Claims of ephemeral volumes are called after the pod.
+            named = meta.name if any(volume.ephemeral for volume in volumes) else ""
+        return (
+            meta.namespace,
+            frozenset(meta.labels.items()),
+            frozenset(meta.annotations.items()),
+            meta.controller,
+            meta.deletion_timestamp is not None,
+            named,
+            msgspec.msgpack.encode(spec),
+        )
 
     # --- resources ----------------------------------------------------------------------------------------
 

@@ -183,3 +183,15 @@ class Volume(Part, frozen=True, kw_only=True):
     downward_api: Marker | None = None
     empty_dir: Marker | None = None
     host_path: Marker | None = None
+
+    @property
+    def matters_for_placement(self) -> bool:
+        """Whether any scheduling rule looks into this volume: not for those that any node can make."""
+        return not (
+            self.projected is not None
+            or self.config_map is not None
+            or self.secret is not None
+            or self.downward_api is not None
+            or self.empty_dir is not None
+            or self.host_path is not None
+        )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -39,6 +38,9 @@ class Record:
     """One attempt at one pod."""
 
     __slots__ = (
+        "_start",
+        "_step",
+        "_step_start",
         "filter",
         "node_name",
         "pod_key",
@@ -62,14 +64,18 @@ class Record:
         #: (extension point, seconds), in order.
         self.steps: list[tuple[str, float]] = []
         self.seconds = 0.0
+        self._step = ""
+        self._start = self._step_start = perf_counter()
 
-    @contextmanager
-    def step(self, name: str) -> Iterator[None]:
-        start = perf_counter()
-        try:
-            yield
-        finally:
-            self.steps.append((name, perf_counter() - start))
+    def start(self, name: str) -> None:
+        """The step *name* begins now, and the one before it ends."""
+        now = perf_counter()
+        self._end_step(now)
+        self._step, self._step_start = name, now
+
+    def _end_step(self, now: float) -> None:
+        if self._step:
+            self.steps.append((self._step, now - self._step_start))
 
     def note_filter(self, outcome: FilterView | None) -> None:
         self.filter = outcome
@@ -77,8 +83,10 @@ class Record:
     def note_scores(self, scores: ScoreView) -> None:
         self.scores = scores
 
-    def finish(self, seconds: float) -> None:
-        self.seconds = seconds
+    def finish(self) -> None:
+        now = perf_counter()
+        self._end_step(now)
+        self.seconds = now - self._start
 
     def describe_steps(self) -> str:
         steps = " ".join(f"{name}={seconds * 1000:.1f}ms" for name, seconds in self.steps)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from bayplan.framework import MAX_SCORE, IntArray, NodeTable
+from bayplan.framework import MAX_SCORE, BoolArray, IntArray, NodeTable
 from bayplan.model import CPU, EPHEMERAL_STORAGE, MEMORY, is_scalar_resource_name
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 #: Shape points score up to 10, nodes up to 100.
 _SHAPE_SCALE: Final = MAX_SCORE // 10
 _MAX_UTILIZATION: Final = 100
+#: See `quotient`.
+_EXACT_BELOW: Final = 2**45
 
 
 class Usage(NamedTuple):
@@ -131,23 +133,28 @@ def _weigh(
     totals = np.zeros(n_nodes, dtype=np.int64)
     weights: IntArray | int = 0
     for usage in usages:
-        offered = usage.allocatable != 0
-        everywhere = bool(offered.all())
-        capacity = usage.allocatable if everywhere else np.where(offered, usage.allocatable, 1)
+        offered: BoolArray | None = None
+        capacity = usage.allocatable
+        if capacity.min(initial=1) < 1:
+            offered = capacity != 0
+            capacity = np.where(offered, capacity, 1)
         scores = score(usage, capacity)
-        counted = offered & (scores > 0) if only_positive else offered
-        if everywhere and not only_positive:
-            totals += scores * usage.weight
-            weights = weights + usage.weight
-        else:
-            totals += scores * (counted * usage.weight)
-            weights = weights + counted * usage.weight
+        if only_positive:
+            offered = scores > 0 if offered is None else offered & (scores > 0)
+        weight = usage.weight if offered is None else offered * usage.weight
+        totals += scores if offered is None and usage.weight == 1 else scores * weight
+        weights = weights + weight
     return totals, np.maximum(weights, 1) if isinstance(weights, np.ndarray) else max(weights, 1)
 
 
 def quotient(numerators: IntArray, divisors: IntArray | int) -> IntArray:
-    """Whole division as in Go, cut towards zero; divisors are positive."""
+    """Whole division as in Go, cut towards zero. Divisors are positive; quotients are scores, at most 100.
+
+    Floating point is twice as fast as NumPy's whole division and exact while divisors are below 2^45: a quotient
+    that is no whole number is at least 2^-45 away from one, and near 100 the error is at most 2^-47.
+    """
+    if isinstance(divisors, int) or divisors.max(initial=0) < _EXACT_BELOW:
+        return (numerators / divisors).astype(np.int64)
     quotients: IntArray = numerators // divisors
-    if numerators.min(initial=0) < 0:  # only amounts that the API server refuses lead here
-        quotients += (numerators < 0) & (numerators % divisors != 0)
+    quotients += (numerators < 0) & (numerators % divisors != 0)
     return quotients

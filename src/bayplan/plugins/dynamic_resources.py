@@ -62,7 +62,7 @@ class DynamicResources(Plugin):
         state.write(self.name, devices)
         if any(_needs_claim(pod, claim) for claim in pod.spec.resource_claims):
             return Status.unresolvable(REASON_CLAIMS)
-        return None if devices else Status.skip()
+        return None if devices else Status.skip_alike()
 
     def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict:
         """Nodes that do not offer such a resource themselves would have to allocate devices."""

@@ -7,6 +7,7 @@ standard deviation). What counts is by how much the pod changes it: 75 is no cha
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +15,11 @@ from numpy.typing import NDArray
 from bayplan.config.args import NodeResourcesBalancedAllocationArgs
 from bayplan.framework import MAX_SCORE, CycleState, IntArray, NodeTable, Plugin, Reads, Status
 from bayplan.model import Pod
-from bayplan.plugins._resource_scores import node_usage, quotient
+from bayplan.plugins._resource_scores import Usage, node_usage
 
-_HALF = MAX_SCORE // 2
+FloatArray: TypeAlias = NDArray[np.float64]
+
+_HALF: Final = MAX_SCORE // 2
 
 
 class NodeResourcesBalancedAllocation(Plugin):
@@ -31,41 +34,50 @@ class NodeResourcesBalancedAllocation(Plugin):
 
     def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray:
         usages = node_usage(nodes, self.args.resources, pod.all_requests, nonzero=False)
-        allocatable = [usage.allocatable for usage in usages]
-        with_pod = balance([usage.requested for usage in usages], allocatable, len(nodes))
-        without_pod = balance([usage.allocated for usage in usages], allocatable, len(nodes))
-        return _HALF + quotient(_HALF + with_pod - without_pod, 2)
+        without_pod, with_pod = balance(usages, len(nodes))
+        # All whole numbers: cutting the half is Go's division by two.
+        change: IntArray = ((_HALF + with_pod - without_pod) * 0.5).astype(np.int64)
+        return _HALF + change
 
     def sign(self, pod: Pod) -> Hashable:
         return pod.request_summary
 
 
-def balance(used: Sequence[IntArray], allocatable: Sequence[IntArray], n_nodes: int) -> IntArray:
-    """How evenly the resources that a node offers are used, 0 to 100."""
-    offered = [amounts != 0 for amounts in allocatable]
+def balance(usages: Sequence[Usage], n_nodes: int) -> FloatArray:
+    """How evenly each node's resources are used, 0 to 100, whole; shape (2, n_nodes): without and with the pod."""
+    offered = [usage.allocatable != 0 for usage in usages]
     if all(column.all() for column in offered):
-        return _balance([u / a for u, a in zip(used, allocatable, strict=True)], n_nodes)
+        return _balance([_fractions(usage) for usage in usages], n_nodes)
     # Nodes that offer the same resources are worked out together.
-    scores = np.zeros(n_nodes, dtype=np.int64)
+    scores = np.zeros((2, n_nodes))
     patterns = np.zeros(n_nodes, dtype=np.int64)
     for i, column in enumerate(offered):
         patterns |= column.astype(np.int64) << i
     for pattern in np.unique(patterns).tolist():
         where = np.flatnonzero(patterns == pattern)
-        fractions = [used[i][where] / allocatable[i][where] for i in range(len(offered)) if pattern >> i & 1]
-        scores[where] = _balance(fractions, len(where))
+        fractions = [_fractions(usage, where) for i, usage in enumerate(usages) if pattern >> i & 1]
+        scores[:, where] = _balance(fractions, len(where))
     return scores
 
 
-def _balance(fractions: Sequence[NDArray[np.float64]], n_nodes: int) -> IntArray:
+def _fractions(usage: Usage, where: IntArray | slice = slice(None)) -> FloatArray:
+    """The share of the resource in use, at most 1; shape (2, n_nodes): without and with the pod."""
+    capacity = usage.allocatable[where].astype(np.float64)
+    fractions = np.empty((2, len(capacity)))
+    fractions[0], fractions[1] = usage.allocated[where], usage.requested[where]
+    fractions /= capacity
+    return np.minimum(fractions, 1.0, out=fractions)
+
+
+def _balance(fractions: Sequence[FloatArray], n_nodes: int) -> FloatArray:
     """The same for nodes that offer all of the resources. The order of operations is Go's, to the bit."""
     if len(fractions) < 2:
-        return np.full(n_nodes, MAX_SCORE, dtype=np.int64)
-    capped = [np.minimum(fraction, 1.0) for fraction in fractions]
-    if len(capped) == 2:
-        deviation = np.abs((capped[0] - capped[1]) / 2)
+        return np.full((2, n_nodes), float(MAX_SCORE))
+    if len(fractions) == 2:
+        deviation = np.abs((fractions[0] - fractions[1]) / 2)
     else:
-        mean = sum(capped[1:], start=capped[0]) / len(capped)
-        squares = [(fraction - mean) * (fraction - mean) for fraction in capped]
-        deviation = np.sqrt(sum(squares[1:], start=squares[0]) / len(capped))
-    return ((1 - deviation) * MAX_SCORE).astype(np.int64)
+        mean = sum(fractions[1:], start=fractions[0]) / len(fractions)
+        squares = [(fraction - mean) * (fraction - mean) for fraction in fractions]
+        deviation = np.sqrt(sum(squares[1:], start=squares[0]) / len(fractions))
+    scores: FloatArray = np.trunc((1 - deviation) * MAX_SCORE)
+    return scores

@@ -57,7 +57,7 @@ class NodeVolumeLimits(Plugin):
         )
 
     def pre_filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status | None:
-        return None if any(map(_may_count, pod.spec.volumes)) else Status.skip()
+        return None if any(map(_may_count, pod.spec.volumes)) else Status.skip_alike()
 
     def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict:
         has_csi_node = self._nodes.has_csi_node(nodes)

@@ -65,7 +65,7 @@ class PodTopologySpread(Plugin):
                 f"get constraints from pod: obtaining pod's hard topology spread constraints: {error}"
             )
         if not constraints:
-            return Status.skip()
+            return Status.skip_alike()
         state.write(self.name, SpreadState.count(nodes, pod, constraints))
         return None
 
@@ -93,7 +93,7 @@ class PodTopologySpread(Plugin):
                 f"calculating preScoreState: obtaining pod's soft topology spread constraints: {error}"
             )
         if not constraints:
-            return Status.skip()
+            return Status.skip_alike()
         # The system's default constraints score nodes by host name even if they are in no zone.
         all_keys = bool(pod.spec.topology_spread_constraints) or not self._constraints.is_system_default
         whole = self.handle.snapshot.nodes

@@ -37,7 +37,7 @@ class TaintToleration(Plugin):
         untolerated = np.array([_keeps_away(pod, taints) for taints in sets], dtype=np.bool_)
         if not untolerated.any():
             return nodes.accept_all()
-        return nodes.reject(untolerated[codes], REASON, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+        return nodes.reject(untolerated.take(codes), REASON, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> None:
         """Nothing to prepare; the plugin is on this point because it is in kube-scheduler."""
@@ -46,7 +46,7 @@ class TaintToleration(Plugin):
         """How many taints the pod would rather have avoided."""
         codes, sets = nodes.taint_sets()
         counts = np.array([_count_disliked(pod, taints) for taints in sets], dtype=np.int64)
-        return counts[codes]
+        return counts.take(codes)
 
     def normalize_score(self, state: CycleState, pod: Pod, scores: IntArray, nodes: NodeTable) -> IntArray:
         return default_normalize(scores, reverse=True)

@@ -90,10 +90,10 @@ class VolumeBinding(Plugin):
 
     def pre_filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status | None:
         if not pod.spec.volumes:
-            return Status.skip()
+            return Status.skip_alike()
         claims = pod_claims(pod)
         if not claims:
-            return Status.skip()
+            return Status.skip_alike()
         for claim in claims:
             if (problem := self._problem(pod, claim)) is not None:
                 return Status.unresolvable(problem)
@@ -155,7 +155,7 @@ class VolumeBinding(Plugin):
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status:
         """Scores are for the feature gate StorageCapacityScoring, which is off."""
-        return Status.skip()
+        return Status.skip_alike()
 
     def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray:
         return np.zeros(len(nodes), dtype=np.int64)

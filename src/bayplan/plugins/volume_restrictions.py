@@ -65,7 +65,7 @@ class VolumeRestrictions(Plugin):
 
     def pre_filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status | None:
         if not pod.spec.volumes:
-            return Status.skip()
+            return Status.skip_alike()
         once_pod: set[str] = set()
         for name in named_claims(pod):
             claim = self._claims.get(name, pod.namespace)

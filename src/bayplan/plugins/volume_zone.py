@@ -80,7 +80,7 @@ class VolumeZone(Plugin):
 
     def pre_filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status | None:
         if not pod.spec.volumes:
-            return Status.skip()
+            return Status.skip_alike()
         places: list[Place] = []
         for name in named_claims(pod):
             found = self._places(name, pod.namespace)
@@ -88,7 +88,7 @@ class VolumeZone(Plugin):
                 return found
             places += found
         if not places:
-            return Status.skip()
+            return Status.skip_alike()
         state.write(self.name, tuple(places))
         return None
 

@@ -98,8 +98,8 @@ HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfigura
 
 
 def loaded(text: str, *more: PluginFacts) -> Loaded:
-    """Load `text`; a text without a kind is the inside of a v1 configuration."""
-    text = text if "kind" in text else HEAD + text
+    """Load `text`; one that does not begin with an apiVersion is the inside of a v1 configuration."""
+    text = text if text.startswith(("apiVersion", "{")) else HEAD + text
     return load(text, source="scheduler.yaml", catalogue=catalogue(*more))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import pytest
+from tests.unit.config.facts import loaded, refusal
 
 from bayplan.config.api import ApiObject, Int32
 from bayplan.config.decode import Decoder
@@ -12,7 +13,6 @@ from bayplan.config.duration import Duration
 from bayplan.config.paths import ROOT
 from bayplan.config.source import read_text
 from bayplan.config.types import KubeSchedulerConfiguration
-from tests.unit.config.facts import loaded, refusal
 
 
 class Inner(ApiObject):
@@ -77,7 +77,10 @@ def test_null_leaves_the_default() -> None:
     [
         ('number: "16"', 'number: the string "16" is not a whole number; write 16 without quotes'),
         ("number: 1.5", "number: the number 1.5 is not a whole number; "),
-        ("number: 2147483648", "number: 2147483648 is out of range; between -2147483648 and 2147483647 is possible"),
+        (
+            "number: 2147483648",
+            "number: 2147483648 is out of range; between -2147483648 and 2147483647 is possible",
+        ),
         ("number: true", "number: the boolean true is not a whole number; "),
         ("name: 7", 'name: the number 7 is not a string; write "7" in quotes'),
         ("name: yes", 'name: the boolean true is not a string; write "true" in quotes'),
@@ -129,10 +132,16 @@ def test_a_required_field_is_asked_for() -> None:
     ("text", "said"),
     [
         ("schedulerName: mine", "schedulerName: unknown field; schedulerName belongs under profiles[]"),
-        ("algorithmSource: {provider: x}", "algorithmSource: unknown field; it is gone; configure profiles instead"),
+        (
+            "algorithmSource: {provider: x}",
+            "algorithmSource: unknown field; it is gone; configure profiles instead",
+        ),
         ("profiles: [{weight: 5}]", "profiles[0].weight: unknown field; weight belongs further in"),
         ("percentageOfNodeToScore: 5", 'unknown field; did you mean "percentageOfNodesToScore"?'),
-        ("extenders: [{enableHttps: true}]", 'extenders[0].enableHttps: unknown field; did you mean "enableHTTPS"?'),
+        (
+            "extenders: [{enableHttps: true}]",
+            'extenders[0].enableHttps: unknown field; did you mean "enableHTTPS"?',
+        ),
     ],
 )
 def test_where_a_field_belongs(text: str, said: str) -> None:

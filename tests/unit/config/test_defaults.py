@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.unit.config.facts import catalogue, loaded
 
 from bayplan.config import default
 from bayplan.config.args import DefaultPreemptionArgs, NodeResourcesFitArgs, ResourceSpec
 from bayplan.config.defaults import merge_plugin_set
 from bayplan.config.types import Plugin, PluginSet
-from tests.unit.config.facts import catalogue, loaded
 
 
 def test_an_empty_configuration_equals_the_default_one() -> None:
@@ -53,9 +53,15 @@ def test_top_level_defaults() -> None:
     ("text", "field", "value"),
     [
         pytest.param("clientConnection: {qps: 0}", "clientConnection.qps", 50, id="no queries means the default"),
-        pytest.param("leaderElection: {leaseDuration: 0s}", "leaderElection.leaseDuration", "15s", id="zero duration"),
-        pytest.param('leaderElection: {resourceName: ""}', "leaderElection.resourceName", "kube-scheduler", id="empty"),
-        pytest.param("enableProfiling: false", "enableContentionProfiling", False, id="no profiling, no contention"),
+        pytest.param(
+            "leaderElection: {leaseDuration: 0s}", "leaderElection.leaseDuration", "15s", id="zero duration"
+        ),
+        pytest.param(
+            'leaderElection: {resourceName: ""}', "leaderElection.resourceName", "kube-scheduler", id="empty"
+        ),
+        pytest.param(
+            "enableProfiling: false", "enableContentionProfiling", False, id="no profiling, no contention"
+        ),
         pytest.param("parallelism: null", "parallelism", 16, id="null"),
         pytest.param("delayCacheUntilActive: true", "delayCacheUntilActive", True, id="not printed while false"),
     ],
@@ -98,7 +104,9 @@ def test_arguments_of_enabled_plugins() -> None:
 
 def test_weight_zero_of_a_resource_is_one() -> None:
     """A resource without a weight counts once."""
-    text = "profiles: [{pluginConfig: [{name: NodeResourcesBalancedAllocation, args: {resources: [{name: cpu}]}}]}]"
+    text = (
+        "profiles: [{pluginConfig: [{name: NodeResourcesBalancedAllocation, args: {resources: [{name: cpu}]}}]}]"
+    )
 
     assert loaded(text).profiles[0].args["NodeResourcesBalancedAllocation"].resources == (
         ResourceSpec(name="cpu", weight=1),

@@ -7,9 +7,9 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.config.facts import POINTS, WEIGHTS, facts, loaded, refusal
 
 from bayplan.config import EXTENSION_POINTS, ConfigError
-from tests.unit.config.facts import POINTS, WEIGHTS, facts, loaded, refusal
 
 A = facts("A", "filter score")
 B = facts("B", "filter score")
@@ -42,7 +42,9 @@ def without(*names: str) -> list[str]:
     ("plugins", "scores"),
     [
         pytest.param("{}", DEFAULT_SCORES, id="defaults"),
-        pytest.param("{score: {enabled: [{name: A, weight: 5}]}}", [*DEFAULT_SCORES, "A=5"], id="one more at the point"),
+        pytest.param(
+            "{score: {enabled: [{name: A, weight: 5}]}}", [*DEFAULT_SCORES, "A=5"], id="one more at the point"
+        ),
         pytest.param(
             "{score: {enabled: [{name: A}, {name: ImageLocality, weight: 7}]}}",
             ["ImageLocality=7", *without("ImageLocality"), "A=1"],
@@ -58,7 +60,9 @@ def without(*names: str) -> list[str]:
             ["A=4", *DEFAULT_SCORES],
             id="the point takes precedence over multiPoint",
         ),
-        pytest.param("{score: {disabled: [{name: NodeAffinity}]}}", without("NodeAffinity"), id="disabled at the point"),
+        pytest.param(
+            "{score: {disabled: [{name: NodeAffinity}]}}", without("NodeAffinity"), id="disabled at the point"
+        ),
         pytest.param(
             "{multiPoint: {disabled: [{name: NodeAffinity}]}}", without("NodeAffinity"), id="disabled everywhere"
         ),
@@ -74,7 +78,8 @@ def without(*names: str) -> list[str]:
             id="a star and own plugins",
         ),
         pytest.param(
-            "{multiPoint: {disabled: [{name: '*'}], enabled: [{name: PrioritySort}, {name: DefaultBinder}, {name: B}]}}",
+            "{multiPoint: {disabled: [{name: '*'}], enabled: [{name: PrioritySort}, {name:"
+            " DefaultBinder}, {name: B}]}}",
             ["B=1"],
             id="a star in multiPoint",
         ),
@@ -121,7 +126,8 @@ def test_multi_point_reaches_all_points_of_a_plugin() -> None:
         ),
         pytest.param(
             "{filter: {enabled: [{name: Extender}]}}",
-            'there is no plugin "Extender"; an extender is not a plugin: it is configured under the top-level extenders',
+            'there is no plugin "Extender"; an extender is not a plugin: it is configured under'
+            " the top-level extenders",
             id="an extender as a plugin",
         ),
         pytest.param(
@@ -174,7 +180,8 @@ def test_an_unknown_plugin_hides_no_count() -> None:
 def test_profiles_must_share_the_queue_sort_plugin() -> None:
     """Also when they come to it by different ways."""
     lines = refusal(
-        "profiles: [{schedulerName: a}, {schedulerName: b, plugins: {multiPoint: {disabled: [{name: PrioritySort}],"
+        "profiles: [{schedulerName: a}, {schedulerName: b, plugins: {multiPoint: {disabled:"
+        " [{name: PrioritySort}],"
         " enabled: [{name: Mine}]}}}]",
         facts("Mine", "queueSort"),
     )
@@ -200,7 +207,7 @@ def test_expansion_holds_its_promises(enabled: list[str], disabled: list[str], s
     except ConfigError as error:
         raise AssertionError(str(error)) from error
 
-    on = set(enabled) | ({n for n in WEIGHTS} - set(disabled) if not star else set())
+    on = set(enabled) | (set(WEIGHTS) - set(disabled) if not star else set())
     for name in EXTENSION_POINTS:
         ran = [plugin.name for plugin in profile.points[name]]
         assert len(set(ran)) == len(ran)

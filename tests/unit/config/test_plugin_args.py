@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 import pytest
+from tests.unit.config.facts import HEAD, TableCatalogue, facts, loaded, refusal
 
 from bayplan.config import FieldError, Path, PluginFacts, PluginNotLoaded, load
 from bayplan.config.args import Args, ResourceSpec
-from tests.unit.config.facts import HEAD, TableCatalogue, facts, loaded, refusal
 
 
 class AllocatableArgs(Args):
@@ -37,7 +37,9 @@ def test_arguments_are_decoded_into_the_class() -> None:
     """The plugin gets an object of its own class."""
     (profile,) = loaded(config("{mode: Most, resources: [{name: cpu, weight: 5}]}"), ALLOCATABLE).profiles
 
-    assert profile.args["Allocatable"] == AllocatableArgs(mode="Most", resources=(ResourceSpec(name="cpu", weight=5),))
+    assert profile.args["Allocatable"] == AllocatableArgs(
+        mode="Most", resources=(ResourceSpec(name="cpu", weight=5),)
+    )
 
 
 def test_defaults_without_plugin_config() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from tests.unit.config.facts import loaded, refusal
 
 
@@ -115,7 +114,8 @@ def test_two_queue_sort_plugins() -> None:
         ),
         (
             "PodTopologySpread",
-            "{defaultingType: List, defaultConstraints: [{topologyKey: a b, whenUnsatisfiable: Never, labelSelector: {}}]}",
+            "{defaultingType: List, defaultConstraints: [{topologyKey: a b, whenUnsatisfiable:"
+            " Never, labelSelector: {}}]}",
             [
                 "defaultConstraints[0].maxSkew",
                 "defaultConstraints[0].topologyKey",
@@ -170,7 +170,8 @@ def test_preferred_affinity_names_both_paths() -> None:
     preferred = "preferredDuringSchedulingIgnoredDuringExecution"
     term = "{weight: 1, preference: {matchFields: [{key: metadata.name, operator: Exists}]}}"
     (line,) = refusal(
-        f"profiles: [{{pluginConfig: [{{name: NodeAffinity, args: {{addedAffinity: {{{preferred}: [{term}]}}}}}}]}}]"
+        f"profiles: [{{pluginConfig: [{{name: NodeAffinity, args: {{addedAffinity:"
+        f" {{{preferred}: [{term}]}}}}}}]}}]"
     )
 
     assert f"{preferred}[0].preference.matchFields[0].operator: " in line
@@ -183,7 +184,8 @@ def test_a_preference_without_weight_is_not_looked_at() -> None:
     term = "{weight: 0, preference: {matchFields: [{key: metadata.name, operator: Exists}]}}"
 
     assert loaded(
-        f"profiles: [{{pluginConfig: [{{name: NodeAffinity, args: {{addedAffinity: {{{preferred}: [{term}]}}}}}}]}}]"
+        f"profiles: [{{pluginConfig: [{{name: NodeAffinity, args: {{addedAffinity:"
+        f" {{{preferred}: [{term}]}}}}}}]}}]"
     )
 
 

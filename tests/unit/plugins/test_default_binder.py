@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.unit.plugins.bench import Bench
 
 from bayplan.framework import Code, CycleState
 from bayplan.model import Pod
 from bayplan.plugins.default_binder import DefaultBinder
 from bayplan.testing import make_pod
-from tests.unit.plugins.bench import Bench
 
 
 class Client:

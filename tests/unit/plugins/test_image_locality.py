@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.unit.plugins.bench import Bench
 
 from bayplan.model import Node, Pod
 from bayplan.plugins.image_locality import ImageLocality, normalized_image_name
 from bayplan.testing import make_node, make_pod
-from tests.unit.plugins.bench import Bench
 
 MIB = 1024 * 1024
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.plugins.bench import Bench
 
 from bayplan.framework import Code, CycleState, Hint, PreFilterResult, Status
 from bayplan.model import Pod
 from bayplan.plugins.node_affinity import NodeAffinity
 from bayplan.testing import make_node, make_pod
-from tests.unit.plugins.bench import Bench
 
 NOT_POD = Status.unresolvable("node(s) didn't match Pod's node affinity/selector")
 NOT_ENFORCED = Status.unresolvable("node(s) didn't match scheduler-enforced node affinity")
@@ -66,14 +66,18 @@ NODES = [
         pytest.param(pod_with(disk="ssd", zone="b"), set(), id="all labels of the selector must match"),
         pytest.param(pod_with(required(SSD)), {"ssd-a"}, id="one term"),
         pytest.param(
-            pod_with(required(SSD, labels(expression("disk", "In", "hdd")))), {"ssd-a", "hdd-a"}, id="terms are ored"
+            pod_with(required(SSD, labels(expression("disk", "In", "hdd")))),
+            {"ssd-a", "hdd-a"},
+            id="terms are ored",
         ),
         pytest.param(
             pod_with(required(labels(expression("zone", "Exists"), expression("cores", "Gt", "10")))),
             {"hdd-a"},
             id="expressions are anded",
         ),
-        pytest.param(pod_with(required(labels(expression("disk", "NotIn", "ssd")))), {"hdd-a", "bare"}, id="NotIn"),
+        pytest.param(
+            pod_with(required(labels(expression("disk", "NotIn", "ssd")))), {"hdd-a", "bare"}, id="NotIn"
+        ),
         pytest.param(pod_with(required(labels(expression("disk", "DoesNotExist")))), {"bare"}, id="DoesNotExist"),
         pytest.param(pod_with(required(SSD), zone="b"), set(), id="selector and affinity must both match"),
         pytest.param(pod_with(required({})), set(), id="an empty term matches nothing"),
@@ -81,7 +85,9 @@ NODES = [
         pytest.param(pod_with(required(names(a_name("In", "bare")))), {"bare"}, id="a node by name"),
         pytest.param(pod_with(required(names(a_name("NotIn", "bare")))), {"ssd-a", "hdd-a"}, id="not that node"),
         pytest.param(
-            pod_with(required(labels(expression("disk", "Like", "x")))), set(), id="an invalid term matches nothing"
+            pod_with(required(labels(expression("disk", "Like", "x")))),
+            set(),
+            id="an invalid term matches nothing",
         ),
         pytest.param(
             pod_with(required(labels(expression("disk", "Like", "x")), SSD)), {"ssd-a"}, id="beside a valid term"
@@ -242,9 +248,7 @@ def test_columns_agree_with_the_rule_per_node(
     def matches(values: dict[str, str], term: dict[str, Any]) -> bool:
         return all(meets(values, each) for each in term["matchExpressions"])
 
-    fitting = [
-        selector.items() <= each.items() and any(matches(each, term) for term in must) for each in nodes
-    ]
+    fitting = [selector.items() <= each.items() and any(matches(each, term) for term in must) for each in nodes]
     assert set(bench.rejections(plugin, pod)) == {f"n{i}" for i, fits in enumerate(fitting) if not fits}
     raw = [sum(weight for weight, term in weighted if matches(each, term)) for each in nodes]
     scores = {f"n{i}": 100 * score // max(raw) if max(raw) else 0 for i, score in enumerate(raw)}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.unit.plugins.bench import Bench
 
 from bayplan.framework import Hint, Status
 from bayplan.model import Node, Pod
 from bayplan.plugins.node_declared_features import NodeDeclaredFeatures
 from bayplan.testing import make_node, make_pod
-from tests.unit.plugins.bench import Bench
 
 REASON = Status.unresolvable("node(s) didn't match Pod's required features")
 RESTART_ALL = "RestartAllContainersOnContainerExits"

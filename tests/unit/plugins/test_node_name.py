@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from tests.unit.plugins.bench import Bench
+
 from bayplan.framework import Status
 from bayplan.plugins.node_name import NodeName
 from bayplan.testing import make_node, make_pod
-from tests.unit.plugins.bench import Bench
 
 
 def test_named_node_only() -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.unit.plugins.bench import Bench
 
 from bayplan.framework import Hint, Status
 from bayplan.model import Pod
 from bayplan.plugins.node_ports import NodePorts
 from bayplan.testing import make_node, make_pod
-from tests.unit.plugins.bench import Bench
 
 REASON = Status.unschedulable("node(s) didn't have free ports for the requested pod ports")
 
@@ -28,10 +28,15 @@ def pod_on_ports(name: str, *ports: dict[str, Any], node_name: str = "", **more:
         pytest.param({"hostPort": 80, "protocol": "UDP"}, {"hostPort": 80}, True, id="another protocol"),
         pytest.param({"hostPort": 80, "protocol": "TCP"}, {"hostPort": 80}, False, id="TCP is the default"),
         pytest.param(
-            {"hostPort": 80, "hostIP": "10.0.0.1"}, {"hostPort": 80, "hostIP": "10.0.0.2"}, True, id="another address"
+            {"hostPort": 80, "hostIP": "10.0.0.1"},
+            {"hostPort": 80, "hostIP": "10.0.0.2"},
+            True,
+            id="another address",
         ),
         pytest.param({"hostPort": 80, "hostIP": "10.0.0.1"}, {"hostPort": 80}, False, id="one address, then all"),
-        pytest.param({"hostPort": 80}, {"hostPort": 80, "hostIP": "10.0.0.1"}, False, id="all addresses, then one"),
+        pytest.param(
+            {"hostPort": 80}, {"hostPort": 80, "hostIP": "10.0.0.1"}, False, id="all addresses, then one"
+        ),
         pytest.param({"hostPort": 80, "hostIP": "0.0.0.0"}, {"hostPort": 80}, False, id="all zeros is all"),  # noqa: S104
     ],
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.unit.plugins.bench import Bench
 
 from bayplan.framework import Hint, Status
 from bayplan.plugins.node_unschedulable import NodeUnschedulable
 from bayplan.testing import make_node, make_pod
-from tests.unit.plugins.bench import Bench
 
 KEY = "node.kubernetes.io/unschedulable"
 
@@ -29,9 +29,7 @@ KEY = "node.kubernetes.io/unschedulable"
 def test_cordon_is_a_taint(tolerations: list[dict[str, Any]], tolerated: bool) -> None:
     """A cordoned node takes a pod that tolerates `node.kubernetes.io/unschedulable:NoSchedule`."""
     bench = Bench([make_node("open"), make_node("closed", unschedulable=True)])
-    rejected = bench.rejections(
-        bench.plugin(NodeUnschedulable), make_pod("p", spec={"tolerations": tolerations})
-    )
+    rejected = bench.rejections(bench.plugin(NodeUnschedulable), make_pod("p", spec={"tolerations": tolerations}))
     assert rejected == ({} if tolerated else {"closed": Status.unresolvable("node(s) were unschedulable")})
 
 

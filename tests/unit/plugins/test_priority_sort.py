@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tests.unit.plugins.bench import Bench
+
 from bayplan.model import Pod
 from bayplan.plugins.priority_sort import PrioritySort
 from bayplan.testing import make_pod
-from tests.unit.plugins.bench import Bench
 
 
 class Queued(NamedTuple):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from tests.unit.plugins.bench import Bench
+
 from bayplan.framework import Hint, Status
 from bayplan.plugins.scheduling_gates import SchedulingGates
 from bayplan.testing import make_pod
-from tests.unit.plugins.bench import Bench
 
 
 def gated(*gates: str) -> dict[str, list[dict[str, str]]]:

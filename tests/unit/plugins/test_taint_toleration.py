@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.plugins.bench import Bench
 
 from bayplan.framework import Hint, Status
 from bayplan.plugins.taint_toleration import TaintToleration
 from bayplan.testing import make_node, make_pod
-from tests.unit.plugins.bench import Bench
 
 REASON = Status.unresolvable("node(s) had untolerated taint(s)")
 
@@ -29,8 +29,12 @@ def pod_with(*tolerations: dict[str, Any]) -> Any:
         pytest.param("a=x:NoSchedule", {"key": "a", "value": "x"}, True, id="equal is the default operator"),
         pytest.param("a=x:NoSchedule", {"key": "a", "value": "y"}, False, id="another value"),
         pytest.param("a=x:NoSchedule", {"key": "a", "operator": "Exists"}, True, id="exists"),
-        pytest.param("a=x:NoExecute", {"key": "a", "value": "x", "effect": "NoSchedule"}, False, id="other effect"),
-        pytest.param("a=3:NoSchedule", {"key": "a", "operator": "Gt", "value": "1"}, False, id="Gt is behind a gate"),
+        pytest.param(
+            "a=x:NoExecute", {"key": "a", "value": "x", "effect": "NoSchedule"}, False, id="other effect"
+        ),
+        pytest.param(
+            "a=3:NoSchedule", {"key": "a", "operator": "Gt", "value": "1"}, False, id="Gt is behind a gate"
+        ),
     ],
 )
 def test_filter(taint: str, toleration: dict[str, Any] | None, fits: bool) -> None:
@@ -115,14 +119,12 @@ def is_tolerated(taint: str, tolerations: list[dict[str, str]]) -> bool:
 def test_columns_agree_with_the_rule_per_node(
     taints_of_nodes: list[list[str]], tolerations: list[dict[str, str]]
 ) -> None:
-    """Rejected: some NoSchedule or NoExecute taint is not tolerated. Raw score: PreferNoSchedule taints not tolerated."""
+    """Of the taints not tolerated, NoSchedule and NoExecute reject and PreferNoSchedule count."""
     bench = Bench(make_node(f"n{i}", taints=each) for i, each in enumerate(taints_of_nodes))
     plugin, pod = bench.plugin(TaintToleration), pod_with(*tolerations)
     bad = [[t for t in each if not is_tolerated(t, tolerations)] for each in taints_of_nodes]
     soft = [sum(t.endswith("PreferNoSchedule") for t in each) for each in bad]
-    assert bench.rejections(plugin, pod) == {
-        f"n{i}": REASON for i, each in enumerate(bad) if len(each) > soft[i]
-    }
+    assert bench.rejections(plugin, pod) == {f"n{i}": REASON for i, each in enumerate(bad) if len(each) > soft[i]}
     most = max(soft)
     assert bench.scores(plugin, pod) == {
         f"n{i}": 100 - 100 * count // most if most else 100 for i, count in enumerate(soft)
