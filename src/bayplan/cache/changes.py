@@ -17,20 +17,18 @@ MAX_LENGTH = 8192
 class ChangeLog:
     """Rows in the order in which they changed; a position in it is what a reader remembers."""
 
-    __slots__ = ("_rows", "_start")
+    __slots__ = ("_rows", "_start", "position")
 
     def __init__(self) -> None:
         self._rows: list[int] = []
         #: The position of the first entry still there.
         self._start = 0
-
-    @property
-    def position(self) -> int:
-        """Where the log ends now."""
-        return self._start + len(self._rows)
+        #: Where the log ends now.
+        self.position = 0
 
     def note(self, row: int) -> None:
         self._rows.append(row)
+        self.position += 1
         if len(self._rows) > MAX_LENGTH:
             half = MAX_LENGTH // 2
             del self._rows[:half]
@@ -38,7 +36,8 @@ class ChangeLog:
 
     def forget(self) -> None:
         """Rows were renumbered: every reader starts over."""
-        self._start = self.position + 1
+        self.position += 1
+        self._start = self.position
         self._rows.clear()
 
     def since(self, position: int) -> IntArray | None:
@@ -46,6 +45,6 @@ class ChangeLog:
         if position < self._start:
             return None
         tail = self._rows[position - self._start :]
-        if len(tail) <= 1:
+        if len(tail) == 1:
             return np.array(tail, dtype=np.int64)
         return np.unique(np.array(tail, dtype=np.int64))

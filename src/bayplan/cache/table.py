@@ -22,6 +22,7 @@ from bayplan.framework import (
 )
 
 if TYPE_CHECKING:
+    from bayplan.cache.part import Column
     from bayplan.cache.store import Store
     from bayplan.model import HostPort, LazyErrorNodeSelector, Node, NodeTerm, Pod, Selector, Taint
 
@@ -33,6 +34,12 @@ class Table(NodeTable):
         self._store = store
         #: None for the whole table: columns are then given out as they are, not gathered.
         self._rows = rows
+        # A whole table is made anew whenever a node comes or goes, so its length stands.
+        self._n_nodes = store.n_nodes if rows is None else len(rows)
+
+    def _read(self, column: Column) -> NDArray[Any]:
+        """The entries of this table's nodes."""
+        return column.view(self._n_nodes) if self._rows is None else column.data[self._rows]
 
     def _pick(self, column: NDArray[Any]) -> NDArray[Any]:
         return column if self._rows is None else column[self._rows]
@@ -53,10 +60,10 @@ class Table(NodeTable):
 
     @property
     def names(self) -> NDArray[np.object_]:
-        return self._pick(self._store.names.view(self._store.n_nodes))
+        return self._read(self._store.names)
 
     def __len__(self) -> int:
-        return self._store.n_nodes if self._rows is None else len(self._rows)
+        return self._n_nodes
 
     def __getitem__(self, position: int) -> NodeInfo:
         row = position if self._rows is None else int(self._rows[position])
@@ -80,7 +87,7 @@ class Table(NodeTable):
 
     def label(self, key: str) -> LabelColumn:
         values = self._store.labels.key(key)
-        return LabelColumn(self._pick(values.column.view(self._store.n_nodes)), values.values)
+        return LabelColumn(self._read(values.column), values.values)
 
     def domains(self, key: str) -> Domains:
         domains = self._store.labels.domains(key)
@@ -90,11 +97,11 @@ class Table(NodeTable):
         return self._pick(self._store.labels.mask(selector))
 
     def unschedulable(self) -> BoolArray:
-        return self._pick(self._store.taints.unschedulable.view(self._store.n_nodes))
+        return self._read(self._store.taints.unschedulable)
 
     def taint_sets(self) -> tuple[NDArray[np.int32], Sequence[tuple[Taint, ...]]]:
         taints = self._store.taints
-        return self._pick(taints.codes.view(self._store.n_nodes)), taints.sets
+        return self._read(taints.codes), taints.sets
 
     def allocatable(self, resource: str) -> IntArray:
         return self._line(self._store.resources.allocatable, resource)
@@ -115,13 +122,13 @@ class Table(NodeTable):
 
     def _line(self, lines: Mapping[str, Any], resource: str) -> IntArray:
         column = lines.get(resource, self._store.resources.nothing)
-        return self._pick(column.view(self._store.n_nodes))
+        return self._read(column)
 
     def pod_counts(self) -> IntArray:
-        return self._pick(self._store.resources.pod_counts.view(self._store.n_nodes))
+        return self._read(self._store.resources.pod_counts)
 
     def count_pods(self, query: PodQuery) -> IntArray:
-        return self._pick(self._store.pod_counts.column(query).view(self._store.n_nodes))
+        return self._read(self._store.pod_counts.column(query))
 
     @property
     def has_affinity_terms(self) -> bool:
@@ -132,8 +139,7 @@ class Table(NodeTable):
         found = terms.columns(kind).items() if labels is None else terms.candidates(kind, labels)
         if not found:
             return ()
-        n_nodes = self._store.n_nodes
-        return [TermColumn(term, weight, self._pick(column.view(n_nodes))) for (term, weight), column in found]
+        return [TermColumn(term, weight, self._read(column)) for (term, weight), column in found]
 
     def ports_taken(self, ports: Iterable[HostPort]) -> BoolArray:
         return self._pick(self._store.ports.taken(ports, self._store.n_nodes))
@@ -142,10 +148,10 @@ class Table(NodeTable):
         return self._pick(self._store.claims.users(claim_key, self._store.n_nodes))
 
     def attachable_volumes(self) -> IntArray:
-        return self._pick(self._store.volumes.attachable.view(self._store.n_nodes))
+        return self._read(self._store.volumes.attachable)
 
     def exclusive_disks(self) -> IntArray:
-        return self._pick(self._store.volumes.exclusive.view(self._store.n_nodes))
+        return self._read(self._store.volumes.exclusive)
 
 
 class StoreNodeInfo(NodeInfo):

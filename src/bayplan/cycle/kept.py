@@ -92,10 +92,10 @@ class KeptAnswers:
         shelf = self._verdicts.setdefault(bound.name, _Shelf())
         kept = shelf.use(sign)
         if kept is not None and kept.membership == self._snapshot.membership:
+            if kept.position == log.position:
+                return kept.answer
             rows = self._stale_rows(kept.position, log, bound.plugin.reads, len(nodes))
             if rows is not None:
-                if not len(rows):
-                    return kept.answer
                 part = self._ask.verdict(bound, state, pod, nodes.select(rows))
                 merged = _merged(kept.answer, part, rows) if isinstance(part, Verdict) else None
                 if merged is not None:
@@ -130,10 +130,10 @@ class KeptAnswers:
         shelf = self._scores.setdefault(bound.name, _Shelf())
         kept = shelf.use(sign)
         if kept is not None and kept.membership == self._snapshot.membership:
+            if kept.position == log.position:
+                return kept
             rows = self._stale_rows(kept.position, log, bound.plugin.reads, len(nodes))
             if rows is not None:
-                if not len(rows):
-                    return kept
                 part = self._ask.raw_scores(bound, state, pod, nodes.select(rows))
                 if isinstance(part, Status):
                     return part
@@ -178,13 +178,11 @@ class KeptAnswers:
 
     @staticmethod
     def _stale_rows(position: int, log: ChangeLog, reads: Reads, n_nodes: int) -> IntArray | None:
-        """The rows to ask about again; None if that is all of them."""
+        """The rows to ask about again; None if that is all of them: one node's change can be everybody's."""
         rows = log.since(position)
         if rows is None or len(rows) > n_nodes * REFRESH_SHARE:
             return None
-        if reads is Reads.ALL_NODES and len(rows):
-            return None  # one node's change can change the answer about every other
-        return rows
+        return None if reads is Reads.ALL_NODES else rows
 
 
 def _sign(bound: Bound, state: CycleState, pod: Pod) -> Hashable | None:

@@ -60,9 +60,11 @@ class Steps:
 class Template:
     """What is known of pods alike."""
 
-    __slots__ = ("pre_filter", "pre_score", "signs")
+    __slots__ = ("exemplar", "pre_filter", "pre_score", "signs")
 
-    def __init__(self) -> None:
+    def __init__(self, exemplar: Pod) -> None:
+        #: The first such pod; what was worked out about it holds for the others.
+        self.exemplar = exemplar
         self.pre_filter: Steps | None = None
         self.pre_score: Steps | None = None
         #: Plugin name → its sign for these pods.
@@ -95,10 +97,12 @@ class Templates:
             self._by_key.clear()
         key = pod.template_key
         if key is None:
-            return Template()
+            return Template(pod)
         template = self._by_key.get(key)
-        if template is None:
-            template = self._by_key[key] = Template()
+        if template is not None:
+            pod.share_derived(template.exemplar)
+        else:
+            template = self._by_key[key] = Template(pod)
             if len(self._by_key) > MAX_TEMPLATES:
                 self._by_key.popitem(last=False)
         return template

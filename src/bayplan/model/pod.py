@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable
 from functools import cached_property
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Self
 
 import msgspec
 
@@ -21,6 +21,17 @@ from bayplan.model.resources import RequestOptions, Resources, pod_requests
 
 DEFAULT_PREEMPTION_POLICY: Final = "PreemptLowerPriority"
 _TERMINAL_PHASES: Final = frozenset({"Succeeded", "Failed"})
+
+
+#: Derived values that pods alike have in common.
+_SHARED: Final = (
+    "request_summary",
+    "qos_class",
+    "host_ports",
+    "required_node_affinity",
+    "preferred_node_affinity",
+    "affinity_terms",
+)
 
 
 class Pod(KubeObject, frozen=True, kw_only=True):
@@ -72,9 +83,9 @@ class Pod(KubeObject, frozen=True, kw_only=True):
 
     @cached_property
     def template_key(self) -> Hashable | None:
-        """Equal for pods alike: same namespace, labels, annotations, controller and spec; None if it cannot be said.
+        """Equal for pods alike: same namespace, labels, annotations, controller and spec; None if unknown.
 
-        Volumes that no scheduling rule looks into are left out: each pod has a token volume with a name of its own.
+        Volumes that no scheduling rule looks into are left out: each pod has a token volume with its own name.
         """
         spec, status, meta = self.spec, self.status, self.metadata
         if spec.resource_claims or status.container_statuses or status.init_container_statuses or status.resources:
@@ -94,6 +105,13 @@ class Pod(KubeObject, frozen=True, kw_only=True):
             named,
             msgspec.msgpack.encode(spec),
         )
+
+    def share_derived(self, other: Self) -> None:
+        """Take over what was worked out about a pod with the same `template_key`."""
+        known = other.__dict__
+        for name in _SHARED:
+            if name in known:
+                self.__dict__[name] = known[name]
 
     # --- resources ----------------------------------------------------------------------------------------
 

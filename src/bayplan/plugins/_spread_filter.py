@@ -60,11 +60,9 @@ class Tally:
             self.totals[self.domains.of_node[row]] += change
 
     def is_crowded(self) -> BoolArray:
-        """Which domains can take no further pod; nodes without the key are nobody's domain."""
+        """Which domains can take no further pod."""
         constraint = self._constraint
         crowded: BoolArray = self.totals > constraint.max_skew + self._minimum() - self._self_match
-        if self.domains.missing is not None:
-            crowded[-1] = False
         return crowded
 
     def _minimum(self) -> int:

@@ -90,12 +90,13 @@ class NodeAffinity(Plugin):
     # --- choice -----------------------------------------------------------------------------------
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status | None:
+        if not _prefers(pod):
+            return Status.skip() if self._added_preferred is None else None
         try:
-            preferred = pod.preferred_node_affinity
+            _ = pod.preferred_node_affinity
         except SelectorError as error:
             return Status.failed(error)
-        state.write(self.name, preferred)
-        return None if _prefers(pod) or self._added_preferred is not None else Status.skip()
+        return None
 
     def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray:
         """The sum of the weights of the preferred terms that match, the pod's and the profile's."""

@@ -123,6 +123,13 @@ def test_aliases_cannot_explode(monkeypatch: pytest.MonkeyPatch) -> None:
         read_text("l0: &l0 [x]\n" + levels)
 
 
+@pytest.mark.parametrize("text", ["a: " + "[" * 5000, '{"a": ' + "[" * 5000], ids=["yaml", "json"])
+def test_deep_nesting_is_refused(text: str) -> None:
+    """A text must not bring the reader down."""
+    with pytest.raises(SyntaxProblem, match="nested too deeply"):
+        read_text(text)
+
+
 @pytest.mark.parametrize("text", ["", "# nothing\n", "---\n"], ids=["empty", "a comment", "a mark"])
 def test_empty_texts_have_no_root(text: str) -> None:
     """Nothing is not an error of reading; what is missing is said later."""

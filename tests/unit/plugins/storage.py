@@ -141,7 +141,9 @@ def make_capacity(name: str, storage_class: str, **fields: Any) -> CSIStorageCap
     )
 
 
-def make_attachment(name: str, node: str, volume: str | None, attacher: str = "csi.example.com") -> VolumeAttachment:
+def make_attachment(
+    name: str, node: str, volume: str | None, attacher: str = "csi.example.com"
+) -> VolumeAttachment:
     source = {"persistentVolumeName": volume} if volume is not None else {}
     return VolumeAttachment.from_dict(
         {"metadata": {"name": name}, "spec": {"attacher": attacher, "nodeName": node, "source": source}}

@@ -6,7 +6,9 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.unit.plugins.storage import affinity, csi, make_csi_node, make_volume, terms
 
+from bayplan.model import VolumeNodeAffinity
 from bayplan.plugins._csi_migration import (
     MIGRATED_PLUGINS,
     PLUGIN_BY_NAME,
@@ -16,12 +18,11 @@ from bayplan.plugins._csi_migration import (
     migrated_affinity,
     persistent_volume_handle,
 )
-from tests.unit.plugins.storage import affinity, csi, make_csi_node, make_volume, terms
 
 ZONE, BETA_ZONE = "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"
 REGION, BETA_REGION = "topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region"
-GCE = {"gcePersistentDisk": {"pdName": "d"}}
-EBS = {"awsElasticBlockStore": {"volumeID": "vol-1"}}
+GCE: dict[str, Any] = {"gcePersistentDisk": {"pdName": "d"}}
+EBS: dict[str, Any] = {"awsElasticBlockStore": {"volumeID": "vol-1"}}
 EBS_ZONE = "topology.ebs.csi.aws.com/zone"
 
 
@@ -31,7 +32,10 @@ EBS_ZONE = "topology.ebs.csi.aws.com/zone"
         pytest.param(GCE, {}, "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d", id="GCE without a zone"),
         pytest.param(GCE, {ZONE: "us-x1-a"}, "projects/UNSPECIFIED/zones/us-x1-a/disks/d", id="GCE in a zone"),
         pytest.param(
-            GCE, {BETA_ZONE: "us-x1-a__us-x1-b"}, "projects/UNSPECIFIED/regions/us-x1/disks/d", id="GCE in a region"
+            GCE,
+            {BETA_ZONE: "us-x1-a__us-x1-b"},
+            "projects/UNSPECIFIED/regions/us-x1/disks/d",
+            id="GCE in a region",
         ),
         pytest.param(EBS, {}, "vol-1", id="AWS"),
         pytest.param({"awsElasticBlockStore": {"volumeID": "aws:///vol-2"}}, {}, "vol-2", id="AWS as a URL"),
@@ -86,7 +90,9 @@ def test_handles_that_cannot_be(source: dict[str, Any], labels: dict[str, str], 
     [
         pytest.param(None, {}, None, id="nothing to translate"),
         pytest.param(affinity(ZONE, "a"), {}, affinity(EBS_ZONE, "a"), id="zone"),
-        pytest.param(affinity(BETA_ZONE, "a"), {ZONE: "b"}, affinity(EBS_ZONE, "a"), id="older zone, before labels"),
+        pytest.param(
+            affinity(BETA_ZONE, "a"), {ZONE: "b"}, affinity(EBS_ZONE, "a"), id="older zone, before labels"
+        ),
         pytest.param(None, {ZONE: "b__a__"}, affinity(EBS_ZONE, "a", "b"), id="zones by label"),
         pytest.param(None, {BETA_ZONE: "a"}, affinity(EBS_ZONE, "a"), id="zone by older label"),
         pytest.param(affinity(REGION, "r"), {}, affinity(REGION, "r"), id="a region stays"),
@@ -114,20 +120,20 @@ def test_handles_that_cannot_be(source: dict[str, Any], labels: dict[str, str], 
 )
 def test_migrated_affinity(given: Any, labels: dict[str, str], translated: Any) -> None:
     """Zones move to the driver's own label; where the affinity names none, they are taken from the labels."""
-    more = {"nodeAffinity": given} if given else {}
+    more: dict[str, Any] = {"nodeAffinity": given} if given else {}
     volume = make_volume("v", labels=labels, **EBS, **more)
     plugin = in_tree_plugin(volume.spec)
     assert plugin is not None
     found = migrated_affinity(volume, plugin)
-    assert (None if found is None else {"required": msgspec.to_builtins(found)}) == translated
+    assert found == (None if translated is None else msgspec.convert(translated, VolumeNodeAffinity).required)
 
 
 def test_affinity_of_drivers_without_zones_stays() -> None:
     volume = make_volume("v", cinder=None, azureDisk={"diskURI": "u"}, nodeAffinity=affinity(ZONE, "a"))
     plugin = PLUGIN_BY_NAME["kubernetes.io/azure-disk"]
     assert in_tree_plugin(volume.spec) is plugin
-    found = migrated_affinity(volume, plugin)
-    assert {"required": msgspec.to_builtins(found)} == affinity(ZONE, "a")
+    assert volume.spec.node_affinity is not None
+    assert migrated_affinity(volume, plugin) == volume.spec.node_affinity.required
 
 
 def test_csi_volumes_have_no_in_tree_plugin() -> None:

@@ -8,11 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from bayplan.framework import Code, CycleState, Hint, Resource, Status
-from bayplan.model import KubeObject, Pod
-from bayplan.plugins.node_volume_limits import NodeVolumeLimits
-from bayplan.testing import Harness, make_node, make_pod
 from tests.unit.plugins.bench import Bench
 from tests.unit.plugins.storage import (
     csi,
@@ -25,6 +20,11 @@ from tests.unit.plugins.storage import (
     pod_with,
 )
 
+from bayplan.framework import Code, CycleState, Hint, Resource, Status
+from bayplan.model import KubeObject, Pod
+from bayplan.plugins.node_volume_limits import NodeVolumeLimits
+from bayplan.testing import Harness, make_node, make_pod
+
 EXCEEDED = Status.unschedulable("node(s) exceed max volume count")
 DRIVER = "csi.example.com"
 EBS = "ebs.csi.aws.com"
@@ -36,7 +36,9 @@ def bound(name: str, driver: str = DRIVER, **source: Any) -> list[KubeObject]:
     return [make_volume(f"pv-{name}", claim=name, **source), make_claim(name, volume=f"pv-{name}")]
 
 
-def bench_with(limit: int | None, pods: Iterable[Pod], objects: Iterable[KubeObject], driver: str = DRIVER) -> Bench:
+def bench_with(
+    limit: int | None, pods: Iterable[Pod], objects: Iterable[KubeObject], driver: str = DRIVER
+) -> Bench:
     bench = Bench([make_node("n")], pods)
     bench.objects.set(make_csi_node("n", {driver: limit}))
     for each in objects:

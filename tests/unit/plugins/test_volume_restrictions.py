@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.unit.plugins.bench import Bench
+from tests.unit.plugins.storage import make_claim, make_volume, pod_claiming, pod_with
 
 from bayplan.framework import Action, CycleState, Hint, Resource, Status
 from bayplan.plugins.volume_restrictions import VolumeRestrictions
 from bayplan.testing import Harness, make_node, make_pod
-from tests.unit.plugins.bench import Bench
-from tests.unit.plugins.storage import make_claim, make_volume, pod_claiming, pod_with
 
 DISK = Status.unschedulable("node(s) had no available disk")
 CLAIM = Status.unschedulable(
@@ -51,7 +51,9 @@ def rbd(*monitors: str, image: str = "i", pool: str = "p", read_only: bool = Fal
         pytest.param(rbd("a"), rbd("b"), True, id="RBD images of two clusters"),
         pytest.param(rbd("a", image="x"), rbd("a"), True, id="two RBD images"),
         pytest.param(rbd("a", pool="x"), rbd("a"), True, id="two RBD pools"),
-        pytest.param(rbd("a", read_only=True), rbd("a", read_only=True), True, id="an RBD image that both only read"),
+        pytest.param(
+            rbd("a", read_only=True), rbd("a", read_only=True), True, id="an RBD image that both only read"
+        ),
     ],
 )
 def test_disk_conflicts(there: dict[str, Any], wanted: dict[str, Any], fits: bool) -> None:

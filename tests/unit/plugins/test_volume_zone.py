@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.unit.plugins.bench import Bench
+from tests.unit.plugins.storage import make_claim, make_class, make_volume, pod_claiming, pod_with
 
 from bayplan.framework import Action, Hint, Resource, Status
 from bayplan.model import PersistentVolumeClaim, StorageClass
 from bayplan.plugins.volume_zone import BETA_REGION, BETA_ZONE, REGION, ZONE, VolumeZone
 from bayplan.testing import make_node, make_pod
-from tests.unit.plugins.bench import Bench
-from tests.unit.plugins.storage import make_claim, make_class, make_volume, pod_claiming, pod_with
 
 CONFLICT = Status.unresolvable("node(s) had no available volume zone")
 
