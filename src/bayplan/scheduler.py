@@ -28,13 +28,15 @@ from bayplan.framework import (
     Runner,
     construct_profile,
 )
-from bayplan.plugins import BUILTIN, DEFAULT_PLUGINS
+from bayplan.framework.registry import Absent
+from bayplan.plugins import ALPHA, BUILTIN, DEFAULT_PLUGINS
 from bayplan.queue import PodNominator
 
 
 def default_registry(references: Iterable[str] = ()) -> Registry:
     """The plugins that ship with Bayplan, those of installed packages, and the ones named by *references*."""
-    registry = Registry(BUILTIN, DEFAULT_PLUGINS)
+    absent = {name: Absent(points, instead) for name, (points, instead) in ALPHA.items()}
+    registry = Registry(BUILTIN, DEFAULT_PLUGINS, absent)
     registry.add_entry_points()
     for reference in references:
         registry.add_reference(reference)

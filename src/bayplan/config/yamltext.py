@@ -21,6 +21,7 @@ from bayplan.config.tree import Entry, Mapping, Node, Scalar, ScalarValue, Seque
 
 #: A text whose aliases stand for more values than this is refused (kube-scheduler: "excessive aliasing").
 MAX_VALUES = 1_000_000
+MAX_DEPTH = 200
 _TAG = "tag:yaml.org,2002:"
 
 #: kube-scheduler's reader knows YAML 1.1 and refuses a text that says it is another.
@@ -63,6 +64,7 @@ def parse_yaml(text: str) -> Parsed:
         raise SyntaxProblem(Mark(1, 1), "the %YAML line asks for another version than 1.1", "remove the line")
     loader = _Loader(text)
     try:
+        _check_depth(text)
         first = loader.get_node() if loader.check_node() else None
         more = _has_more(loader)
         converter = _Converter()
@@ -74,6 +76,23 @@ def parse_yaml(text: str) -> Parsed:
         line = text.count("\n", 0, error.position) + 1
         message = f"the character {chr(error.character)!r} is not allowed in YAML"
         raise SyntaxProblem(Mark(line, 1), message) from None
+    finally:
+        loader.dispose()
+
+
+def _check_depth(text: str) -> None:
+    """Composing nodes is recursive, in C: a text that is nested too deeply must not get there."""
+    loader = _Loader(text)
+    try:
+        depth = 0
+        while loader.check_event() and not loader.check_event(yaml.DocumentEndEvent):
+            event: Any = loader.get_event()
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+            if depth > MAX_DEPTH:
+                raise SyntaxProblem(Mark(event.start_mark.line + 1, 1), "the text is nested too deeply")
     finally:
         loader.dispose()
 

@@ -73,7 +73,7 @@ class SchedulingCycle:
         decision = self._schedule(pod, state if state is not None else CycleState(), record)
         record.finish()
         if record.seconds > SLOW_SECONDS:
-            logger.warning("Slow attempt: pod=%s %s", pod.key, record.describe_steps())
+            logger.info("Slow attempt: pod=%s %s", pod.key, record.describe_steps())
         return decision
 
     def _schedule(self, pod: Pod, state: CycleState, record: Record) -> Decision:

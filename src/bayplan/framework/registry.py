@@ -36,17 +36,28 @@ class Registration(NamedTuple):
     source: str
 
 
+class Absent(NamedTuple):
+    """A plugin that kube-scheduler has and we do not: a configuration may name it, a profile cannot run it."""
+
+    points: frozenset[str]
+    instead: str
+
+
 class Registry:
     """Plugins by name. Also the configuration's catalogue: it answers what a name stands for."""
 
     def __init__(
-        self, builtin: Mapping[str, str] | None = None, default_plugins: Sequence[tuple[str, int]] = ()
+        self,
+        builtin: Mapping[str, str] | None = None,
+        default_plugins: Sequence[tuple[str, int]] = (),
+        absent: Mapping[str, Absent] | None = None,
     ) -> None:
         #: Name → reference, imported when first asked for.
         self._deferred: dict[str, tuple[str, str]] = {
             name: (reference, "built in") for name, reference in (builtin or {}).items()
         }
         self._registered: dict[str, Registration] = {}
+        self._absent = dict(absent or {})
         #: The plugins that every profile starts with, in order, with their weights (0: none given).
         self.default_plugins: Sequence[tuple[str, int]] = tuple(default_plugins)
 
@@ -92,6 +103,8 @@ class Registry:
                 raise PluginError(f"{source}: {reference} is called {plugin.name}, but registered as {name}")
             del self._deferred[name]
             self._registered[name] = registration
+        if name in self._absent:
+            raise PluginError(f"Bayplan does not have the plugin {name}: {self._absent[name].instead}")
         if name not in self._registered:
             raise PluginError(f"there is no plugin called {name!r}{_suggestion(name, self.names())}")
         return self._registered[name]
@@ -104,6 +117,8 @@ class Registry:
 
         A plugin that exists and does not load is an error, not a missing one.
         """
+        if name in self._absent:
+            return PluginFacts(name=name, points=self._absent[name].points, args=None)
         if ":" in name:
             registration = self.add_reference(name)
         elif name in self._registered or name in self._deferred:

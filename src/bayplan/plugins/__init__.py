@@ -57,3 +57,19 @@ DEFAULT_PLUGINS: Final = (
     ("DefaultBinder", 0),
     ("NodeDeclaredFeatures", 0),
 )
+
+#: What kube-scheduler registers besides, behind alpha feature gates: name → extension points, what to do instead.
+ALPHA: Final = {
+    "GangScheduling": (
+        frozenset({"preEnqueue", "permit"}),
+        "it is alpha in Kubernetes 1.36 and off by default; leave it out",
+    ),
+    "TopologyPlacementGenerator": (
+        frozenset({"placementGenerate"}),
+        "placements of pod groups are alpha in Kubernetes 1.36 and off by default; leave it out",
+    ),
+    "PodGroupPodsCount": (
+        frozenset({"placementScore"}),
+        "placements of pod groups are alpha in Kubernetes 1.36 and off by default; leave it out",
+    ),
+}

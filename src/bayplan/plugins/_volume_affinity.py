@@ -36,6 +36,16 @@ def compile_affinity(required: NodeSelector | None) -> LazyErrorNodeSelector | N
     return LazyErrorNodeSelector(tuple(NodeTerm(term.labels, errors=term.errors) for term in terms))
 
 
+def single_label(affinity: LazyErrorNodeSelector | None) -> tuple[str, frozenset[str]] | None:
+    """Key and values of an affinity that only asks one label to be one of some values."""
+    if affinity is None or len(affinity.terms) != 1 or affinity.terms[0].errors:
+        return None
+    requirements = affinity.terms[0].labels.requirements
+    if not requirements or len(requirements) != 1 or requirements[0].operator != "In":
+        return None
+    return requirements[0].key, requirements[0].values
+
+
 def storage_amount(amounts: Mapping[str, QuantityText]) -> float:
     """The `storage` among requests or capacities, in billionths; an int, or infinite where it is vast."""
     return _amount(amounts.get("storage"))

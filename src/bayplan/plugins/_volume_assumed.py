@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
 
 from bayplan.model import KubeObject, PersistentVolume
-from bayplan.plugins._volume_affinity import storage_amount, volume_affinity
+from bayplan.plugins._volume_affinity import single_label, storage_amount, volume_affinity
 
 if TYPE_CHECKING:
     from bayplan.framework import Informers
@@ -86,7 +86,10 @@ class OpenVolume(NamedTuple):
     volume: PersistentVolume
     #: How much it holds; comparable.
     amount: float
+    access_modes: frozenset[str]
     affinity: LazyErrorNodeSelector | None
+    #: The affinity as a label and the values it may have, where it says no more.
+    place: tuple[str, frozenset[str]] | None
 
 
 class VolumeIndex:
@@ -137,8 +140,13 @@ class VolumeIndex:
             self._filed[name] = key
             return
         class_name = volume.storage_class_name
+        affinity = volume_affinity(volume)
         self._open[class_name][name] = OpenVolume(
-            volume, storage_amount(volume.spec.capacity), volume_affinity(volume)
+            volume,
+            storage_amount(volume.spec.capacity),
+            frozenset(volume.spec.access_modes),
+            affinity,
+            single_label(affinity),
         )
         self._filed[name] = class_name
 

@@ -116,7 +116,7 @@ def _suitable(claim: PersistentVolumeClaim, index: VolumeIndex) -> Iterator[Open
             each.amount >= wanted
             and volume.status.phase == _AVAILABLE
             and _same_kind(volume, claim)
-            and set(claim.spec.access_modes) <= set(volume.spec.access_modes)
+            and each.access_modes.issuperset(claim.spec.access_modes)
             and (selector is None or selector.matches(volume.labels))
         ):
             yield each
@@ -152,10 +152,9 @@ def _reachable_ranks(volumes: Sequence[OpenVolume], nodes: NodeTable, *, depth: 
     """
     by_label: dict[str, _ByLabel] = {}
     by_affinity: dict[LazyErrorNodeSelector | None, list[int]] = {}
-    for rank, (_, _, affinity) in enumerate(volumes):
-        simple = _single_label(affinity)
-        if simple is not None:
-            key, values = simple
+    for rank, (_, _, _, affinity, place) in enumerate(volumes):
+        if place is not None:
+            key, values = place
             if key not in by_label:
                 by_label[key] = _ByLabel(nodes.label(key), depth, none)
             by_label[key].add(values, rank)
@@ -170,16 +169,6 @@ def _reachable_ranks(volumes: Sequence[OpenVolume], nodes: NodeTable, *, depth: 
         reaches = np.ones(len(nodes), dtype=np.bool_) if affinity is None else nodes.matches(affinity)
         options.append(np.where(reaches, np.array(ranks, dtype=np.int64)[:, np.newaxis], none))
     return np.concatenate(options) if options else np.empty((0, len(nodes)), dtype=np.int64)
-
-
-def _single_label(affinity: LazyErrorNodeSelector | None) -> tuple[str, frozenset[str]] | None:
-    """Key and values of an affinity that only asks one label to be one of some values."""
-    if affinity is None or len(affinity.terms) != 1 or affinity.terms[0].errors:
-        return None
-    requirements = affinity.terms[0].labels.requirements
-    if not requirements or len(requirements) != 1 or requirements[0].operator != "In":
-        return None
-    return requirements[0].key, requirements[0].values
 
 
 class _ByLabel:

@@ -110,7 +110,7 @@ class InterPodAffinity(Plugin):
             return Status.failed(f"failed to parse pod: {error}")
         has_preferences = bool(terms.preferred or terms.anti_preferred)
         if self.args.ignore_preferred_terms_of_existing_pods and not has_preferences:
-            return Status.skip()
+            return Status.skip_alike()
         whole = self.handle.snapshot.nodes
         others = preferences_of_others(whole, pod, self._namespaces, self.args.hard_pod_affinity_weight)
         own = own_preferences(whole, self._weighed_targets(terms)) if has_preferences else ()

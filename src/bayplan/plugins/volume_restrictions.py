@@ -66,15 +66,17 @@ class VolumeRestrictions(Plugin):
     def pre_filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status | None:
         if not pod.spec.volumes:
             return Status.skip_alike()
+        claims, disks = named_claims(pod), exclusive_disks(pod)
+        if not claims and not disks:
+            return Status.skip()
         once_pod: set[str] = set()
-        for name in named_claims(pod):
+        for name in claims:
             claim = self._claims.get(name, pod.namespace)
             if claim is None:
                 return Status.unresolvable(claim_not_found(name))
             if READ_WRITE_ONCE_POD in claim.spec.access_modes:
                 once_pod.add(name)
         n_used = sum(bool(nodes.claim_users(f"{pod.namespace}/{name}").any()) for name in once_pod)
-        disks = exclusive_disks(pod)
         if not disks and not n_used:
             return Status.skip()
         state.write(self.name, Conflicts(disks, frozenset(once_pod), n_used))

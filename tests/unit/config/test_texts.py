@@ -123,7 +123,7 @@ def test_aliases_cannot_explode(monkeypatch: pytest.MonkeyPatch) -> None:
         read_text("l0: &l0 [x]\n" + levels)
 
 
-@pytest.mark.parametrize("text", ["a: " + "[" * 5000, '{"a": ' + "[" * 5000], ids=["yaml", "json"])
+@pytest.mark.parametrize("text", ["a: " + "[" * 5000 + "]" * 5000, '{"a": ' + "[" * 5000], ids=["yaml", "json"])
 def test_deep_nesting_is_refused(text: str) -> None:
     """A text must not bring the reader down."""
     with pytest.raises(SyntaxProblem, match="nested too deeply"):

@@ -218,6 +218,16 @@ class TestPreFilter:
         assert plugin.filter_nodes(state, incoming, bench.nodes).rejected.tolist() == [True, True, False, False]
 
 
+def test_sign() -> None:
+    """Pods with the same namespace, labels and terms are alike; one whose terms cannot be read is like none."""
+    plugin = bench_with().plugin(InterPodAffinity)
+    bad = {"labelSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}, "topologyKey": "zone"}
+    assert plugin.sign(pod(anti=[term()])) == plugin.sign(pod(anti=[term()]))
+    assert plugin.sign(pod(anti=[term()])) != plugin.sign(pod(anti=[term("b")]))
+    assert plugin.sign(pod("a")) != plugin.sign(pod("b"))
+    assert plugin.sign(pod(required=[bad])) is None
+
+
 class TestScore:
     def scores(self, incoming: Pod, *pods: Pod, **args: Any) -> dict[str, int] | None:
         bench = bench_with(*pods)

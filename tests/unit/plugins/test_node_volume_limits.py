@@ -190,6 +190,14 @@ def test_somebody_elses_ephemeral_claim_is_an_error() -> None:
     assert status == Status.failed("PVC default/p-v0 was not created for pod default/p (pod is not owner)")
 
 
+def test_error_about_a_pod_on_the_node() -> None:
+    """A node whose pods cannot be counted fails the attempt, unless it was rejected before."""
+    there = pod_with("p", {"ephemeral": {}}, metadata={"uid": "me"}, node_name="n")
+    bench = bench_with(1, [there], [*bound("a"), ephemeral_claim("you")])
+    status = bench.rejections(bench.plugin(NodeVolumeLimits), pod_claiming("new", "a"))["n"]
+    assert status == Status.failed("PVC default/p-v0 was not created for pod default/p (pod is not owner)")
+
+
 def test_missing_claim_is_unresolvable() -> None:
     bench = bench_with(1, [], [])
     found = bench.rejections(bench.plugin(NodeVolumeLimits), pod_claiming("p", "c"))
@@ -204,6 +212,7 @@ def test_missing_claim_is_unresolvable() -> None:
         pytest.param(pod_with("p", {"emptyDir": {}}, {"hostPath": {}}), Status.skip(), id="no storage"),
         pytest.param(pod_with("p", {"csi": {"driver": "x"}}), Status.skip(), id="inline CSI volumes"),
         pytest.param(pod_with("p", {"ephemeral": {}}), None, id="a generic ephemeral volume"),
+        pytest.param(pod_with("p", {"azureFile": {"shareName": "s"}}), None, id="a share of a cloud"),
         pytest.param(pod_with("p", {"cinder": {"volumeID": "v"}}), None, id="a disk of a cloud"),
         pytest.param(pod_claiming("p", "c"), None, id="a claim"),
     ],

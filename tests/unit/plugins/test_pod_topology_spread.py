@@ -169,6 +169,17 @@ class TestFilter:
         assert status.message == f"calculating preScoreState: obtaining pod's soft {text}"
 
 
+def test_sign() -> None:
+    """Pods without constraints are all alike; with some, whatever decides who counts tells them apart."""
+    plugin = bench_with(ZONES, {}).plugin(PodTopologySpread)
+    bad = {"matchExpressions": [{"key": "a", "operator": "Near"}]}
+    assert plugin.sign(make_pod("p", labels={"x": "1"})) == plugin.sign(make_pod("q"))
+    assert plugin.sign(spread_pod(constraint())) == plugin.sign(spread_pod(constraint()))
+    assert plugin.sign(spread_pod(constraint())) != plugin.sign(spread_pod(constraint(maxSkew=2)))
+    assert plugin.sign(spread_pod(constraint())) != plugin.sign(spread_pod(constraint(), nodeSelector={"a": "b"}))
+    assert plugin.sign(spread_pod(constraint(labelSelector=bad))) is None
+
+
 class TestWhatIf:
     def test_removed_and_added_pods_count(self) -> None:
         """remove_pod makes room, add_pod takes it; the state they started from stays as it was."""

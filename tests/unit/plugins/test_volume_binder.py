@@ -160,6 +160,16 @@ def test_only_the_current_version_can_be_assumed() -> None:
         assumed.assume(make_volume("v"))
 
 
+def test_failed_reserve_assumes_nothing() -> None:
+    """A claim that changed since PreFilter cannot be assumed; the volume assumed before it is free again."""
+    stage = Stage("s", "d")
+    stage.set(make_claim("d", storage_class="dyn", version="2"))
+    found = stage.plugin.reserve(stage.state, stage.pod, "a")
+    assert found == Status.failed('"default/d" is out of sync (stored: 2, assume: 1)')
+    assert stage.choices("t") == ["v"]
+    assert stage.plugin.reserve(stage.state, stage.pod, "gone") == Status.failed('node "gone" not found')
+
+
 @pytest.mark.parametrize(
     ("volume", "reference", "annotated"),
     [

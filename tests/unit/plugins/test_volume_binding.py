@@ -388,3 +388,27 @@ def test_scores_are_skipped() -> None:
     """Scoring by storage is behind a feature gate that is off."""
     bench = bench_with()
     assert bench.scores(bench.plugin(VolumeBinding), make_pod("p")) is None
+
+
+@pytest.mark.parametrize(
+    ("pod", "kept"),
+    [
+        pytest.param(make_pod("p"), True, id="no volumes"),
+        pytest.param(pod_with("p", {"projected": {}}, {"hostPath": {}}), True, id="no storage"),
+        pytest.param(pod_claiming("p", "x"), False, id="a claim"),
+        pytest.param(pod_with("p", {"rbd": {"image": "i"}}), False, id="a disk"),
+    ],
+)
+def test_answers_are_kept_without_storage_only(pod: Pod, kept: bool) -> None:
+    """What the plugin says of claims depends on objects that no sign can cover."""
+    assert (Bench().plugin(VolumeBinding).sign(pod) is not None) is kept
+
+
+def test_class_that_went_missing_is_an_error() -> None:
+    bench = bench_with(make_claim("x", storage_class="dyn"))
+    plugin, state, pod = bench.plugin(VolumeBinding), CycleState(), pod_claiming("p", "x")
+    assert bench.pre_filter(plugin, pod, state) is None
+    bench.objects.remove(make_class("dyn"))
+    failed = Status.failed('failed to find storage class "dyn"')
+    assert plugin.filter_nodes(state, pod, bench.nodes) == failed
+    assert plugin.reserve(state, pod, "a") == failed
