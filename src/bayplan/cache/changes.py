@@ -17,7 +17,7 @@ MAX_LENGTH = 8192
 class ChangeLog:
     """Rows in the order in which they changed; a position in it is what a reader remembers."""
 
-    __slots__ = ("_rows", "_start", "position")
+    __slots__ = ("_answer", "_asked", "_rows", "_start", "position")
 
     def __init__(self) -> None:
         self._rows: list[int] = []
@@ -25,6 +25,8 @@ class ChangeLog:
         self._start = 0
         #: Where the log ends now.
         self.position = 0
+        self._asked = (-1, -1)
+        self._answer: IntArray = np.empty(0, dtype=np.int64)
 
     def note(self, row: int) -> None:
         self._rows.append(row)
@@ -41,10 +43,12 @@ class ChangeLog:
         self._rows.clear()
 
     def since(self, position: int) -> IntArray | None:
-        """The distinct rows noted since *position*; None if that is too far back."""
+        """The distinct rows noted since *position*, in no order; None if that is too far back."""
         if position < self._start:
             return None
-        tail = self._rows[position - self._start :]
-        if len(tail) == 1:
-            return np.array(tail, dtype=np.int64)
-        return np.unique(np.array(tail, dtype=np.int64))
+        if self._asked != (position, self.position):
+            # Several answers are refreshed from the same position in one cycle.
+            tail = set(self._rows[position - self._start :])
+            self._asked = position, self.position
+            self._answer = np.fromiter(tail, dtype=np.int64, count=len(tail))
+        return self._answer

@@ -147,12 +147,9 @@ class KeptAnswers:
 
     @staticmethod
     def _refresh(kept: _Kept[IntArray], rows: IntArray, part: IntArray, position: int) -> _Kept[IntArray]:
-        kept.position = position
-        if (kept.answer[rows] != part).any():
-            answer = kept.answer.copy()
-            answer[rows] = part
-            kept.answer = answer
-            kept.finished = None
+        answer = kept.answer.copy()
+        answer[rows] = part
+        kept.answer, kept.position, kept.finished = answer, position, None
         return kept
 
     def totals(self, state: CycleState, nodes: NodeTable, by_plugin: Mapping[str, PluginScores]) -> IntArray:
