@@ -74,7 +74,8 @@ class Cache:
     # --- nodes ------------------------------------------------------------------------------------
 
     def set_node(self, node: Node) -> None:
-        """A node is new or changed."""
+        """A node is new or changed. Raises ObjectError, and changes nothing, if its amounts cannot be read."""
+        _ = node.allocatable
         row = self._store.set_node(node)
         for uid in self._strays.pop(node.name, ()):
             self._store.add_pod(row, self._states[uid].pod)
@@ -94,7 +95,11 @@ class Cache:
     # --- pods, from the watch ---------------------------------------------------------------------
 
     def add_pod(self, pod: Pod) -> None:
-        """The watch shows *pod* on its node: a pod bound by anyone, or the confirmation of an assumed one."""
+        """The watch shows *pod* on its node: a pod bound by anyone, or the confirmation of an assumed one.
+
+        Raises ObjectError, and changes nothing, if its requests cannot be read.
+        """
+        _ = pod.requests, pod.nonzero_requests
         state = self._states.get(pod.uid)
         if state is not None:
             self._detach(state)

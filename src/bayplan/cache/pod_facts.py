@@ -10,7 +10,7 @@ import numpy as np
 
 from bayplan.cache.part import Column, Part
 from bayplan.framework import BoolArray, TermKind
-from bayplan.model import IN, HostPort, SelectorError, pod_claims
+from bayplan.model import IN, HostPort, SelectorError, compile_readable_affinity, pod_claims
 from bayplan.model.host_ports import ANY_ADDRESS
 
 if TYPE_CHECKING:
@@ -106,7 +106,8 @@ def _terms(pod: Pod) -> Iterable[tuple[TermKind, WeightedTerm]]:
     try:
         terms = pod.affinity_terms
     except SelectorError:
-        return  # what cannot be read binds nobody, as in kube-scheduler
+        # What cannot be read binds nobody; the other kinds of terms still do, as in kube-scheduler.
+        terms, _ = compile_readable_affinity(pod.spec.affinity, pod.namespace)
     for term in terms.required:
         yield TermKind.REQUIRED_AFFINITY, (term, 0)
     for term in terms.anti_required:

@@ -86,6 +86,7 @@ from bayplan.model.pod_affinity import (
     AffinityTerms,
     WeightedAffinityTerm,
     compile_affinity,
+    compile_readable_affinity,
     compile_term,
 )
 from bayplan.model.pod_spec import (
@@ -356,6 +357,7 @@ __all__ = [
     "allocatable_resources",
     "claim_made_for",
     "compile_affinity",
+    "compile_readable_affinity",
     "compile_node_selector",
     "compile_preferred_terms",
     "compile_selector",

@@ -48,8 +48,16 @@ NO_TERMS = AffinityTerms()
 
 def compile_affinity(affinity: Affinity | None, namespace: str) -> AffinityTerms:
     """Compile the terms of a pod in `namespace`. Raises SelectorError, with the kind of term each error is in."""
+    terms, errors = compile_readable_affinity(affinity, namespace)
+    if errors:
+        raise SelectorError(*errors)
+    return terms
+
+
+def compile_readable_affinity(affinity: Affinity | None, namespace: str) -> tuple[AffinityTerms, tuple[str, ...]]:
+    """What can be read of a pod's terms, and what is wrong with the rest; a kind with an error has no terms."""
     if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
-        return NO_TERMS
+        return NO_TERMS, ()
     errors: list[str] = []
     pod, anti = affinity.pod_affinity, affinity.pod_anti_affinity
     terms = AffinityTerms(
@@ -58,9 +66,7 @@ def compile_affinity(affinity: Affinity | None, namespace: str) -> AffinityTerms
         preferred=_weighted(pod.preferred if pod else (), namespace, "preferredAffinityTerms", errors),
         anti_preferred=_weighted(anti.preferred if anti else (), namespace, "preferredAntiAffinityTerms", errors),
     )
-    if errors:
-        raise SelectorError(*errors)
-    return terms
+    return terms, tuple(errors)
 
 
 def compile_term(term: PodAffinityTerm, namespace: str) -> AffinityTerm:

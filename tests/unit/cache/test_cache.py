@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bayplan.cache import Cache, CacheError
+from bayplan.framework import TermKind
+from bayplan.model import ObjectError
 from bayplan.testing import make_node, make_pod
 
 
@@ -96,3 +98,29 @@ def test_snapshot_arrays_cannot_be_written(cache: Cache) -> None:
     requested = cache.snapshot().nodes.requested("cpu")
     with pytest.raises(ValueError, match="read-only"):
         requested[0] = 1
+
+
+def test_unreadable_objects_change_nothing(cache: Cache) -> None:
+    """An object whose amounts cannot be read is refused whole; what was there stays as it was."""
+    cache.add_pod(make_pod("p", cpu="1", node_name="a", metadata={"uid": "p"}))
+    with pytest.raises(ObjectError, match=r"Node c: status.allocatable"):
+        cache.set_node(make_node("c", cpu="four"))
+    with pytest.raises(ObjectError, match="Pod default/p"):
+        cache.add_pod(make_pod("p", cpu="one", node_name="b", metadata={"uid": "p"}))
+    assert (cache.n_nodes, used(cache, "a"), used(cache, "b")) == (2, 1000, 0)
+
+
+def test_other_terms_of_a_pod_still_count(cache: Cache) -> None:
+    """A pod with one unreadable kind of affinity terms keeps the others."""
+    term = {"labelSelector": {"matchLabels": {"app": "a"}}, "topologyKey": "zone"}
+    unreadable = {"labelSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}, "topologyKey": "zone"}
+    affinity = {
+        "podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [unreadable]},
+        "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]},
+    }
+    cache.add_pod(make_pod("p", node_name="a", spec={"affinity": affinity}))
+    nodes = cache.snapshot().nodes
+    assert [column.carriers.tolist() for column in nodes.affinity_terms(TermKind.REQUIRED_ANTI_AFFINITY)] == [
+        [1, 0]
+    ]
+    assert not nodes.affinity_terms(TermKind.REQUIRED_AFFINITY)

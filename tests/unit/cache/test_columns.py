@@ -200,7 +200,9 @@ class CacheMachine(RuleBasedStateMachine):
     def what_if(self, data: st.DataObject) -> None:
         """A what-if shows the cluster without the pods, and leaves no trace."""
         placed = [pod for pod in self.pods.values() if pod.spec.node_name in self.nodes]
-        gone = data.draw(st.lists(st.sampled_from(placed), unique_by=lambda pod: pod.uid) if placed else st.just([]))
+        gone = data.draw(
+            st.lists(st.sampled_from(placed), unique_by=lambda pod: pod.uid) if placed else st.just([])
+        )
         before = shown(self.cache.snapshot())
         with self.cache.snapshot().without(gone):
             uids = {pod.uid for pod in gone}

@@ -1,0 +1,72 @@
+"""`bayplan config check`: everything that is wrong with a configuration, at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from bayplan.cli.inputs import FILE, plugin_option, policy_option, read_text, registry, shown, warning_line
+
+if TYPE_CHECKING:
+    from bayplan.config import Loaded
+    from bayplan.framework import Registry
+
+
+@click.command(name="check")
+@click.argument("files", nargs=-1, metavar="FILE...", type=FILE)
+@plugin_option
+@policy_option
+def command(files: tuple[str, ...], plugins: tuple[str, ...], policy: str | None) -> None:
+    """Say everything that is wrong with a configuration, at once.
+
+    One line for each finding: file, line, path, what is wrong, what would be right. FILE may be an older
+    version or a Policy; "-" is standard input. The exit status is 1 if anything is wrong; warnings alone are
+    not wrong.
+    """
+    if policy is not None:
+        files = (*files, policy)
+    if not files:
+        raise click.UsageError("Missing argument 'FILE...'.")
+    results = [check(file, registry(plugins)) for file in files]
+    raise SystemExit(0 if all(results) else 1)
+
+
+def check(file: str, known: Registry) -> bool:
+    """Print what is to be said about *file*; whether it is right."""
+    from bayplan import config
+
+    source = shown(file)
+    try:
+        loaded = config.load(read_text(file), source=source, catalogue=known)
+    except config.ConfigError as error:
+        for problem in error.problems:
+            click.echo(str(problem))
+        click.echo(f"{source}: {_count(len(error.problems), 'problem')}", err=True)
+        return False
+    for warning in loaded.warnings:
+        click.echo(warning_line(warning))
+    failure = _failure(loaded, known)
+    if failure:
+        click.echo(f"{source}: {failure}")
+        return False
+    names = ", ".join(profile.scheduler_name for profile in loaded.profiles)
+    but = f", with {_count(len(loaded.warnings), 'warning')}" if loaded.warnings else ""
+    click.echo(f"{source} is fine{but}: {_count(len(loaded.profiles), 'profile')} ({names})")
+    return True
+
+
+def _failure(loaded: Loaded, known: Registry) -> str:
+    """Why no scheduler can be built of a configuration that is right: a plugin's constructor refuses."""
+    from bayplan.framework import PluginError
+    from bayplan.scheduler import Scheduler
+
+    try:
+        Scheduler(loaded, known)
+    except PluginError as error:
+        return str(error)
+    return ""
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,92 @@
+"""What the commands share: files and plugins given on the command line, and configurations read from them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from bayplan.config import ConfigError, Loaded, Problem
+    from bayplan.framework import Registry
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: A file that is there, or `-` for standard input.
+FILE = click.Path(exists=True, dir_okay=False, allow_dash=True)
+
+
+def plugin_option(function: F) -> F:
+    return click.option(
+        "--plugin",
+        "plugins",
+        multiple=True,
+        metavar="REF",
+        help="Make a plugin of your own known: path/to/file.py:Class or module:Class. Repeatable.",
+    )(function)
+
+
+def policy_option(function: F) -> F:
+    return click.option(
+        "--policy-config-file",
+        "policy",
+        type=FILE,
+        metavar="FILE",
+        help="A Policy object of older schedulers; the same as giving it as FILE.",
+    )(function)
+
+
+def read_text(file: str) -> str:
+    """The text of *file*; a ClickException if there is none to be had."""
+    try:
+        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        return data.decode("utf-8")
+    except OSError as error:
+        raise click.ClickException(f"{shown(file)}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise click.ClickException(f"{shown(file)}: not text in UTF-8: {error}") from error
+
+
+def shown(file: str) -> str:
+    """How messages call *file*."""
+    return "<stdin>" if file == "-" else file
+
+
+def registry(references: Iterable[str]) -> Registry:
+    """The plugins there are, those of *references* included; a ClickException for one that does not load."""
+    from bayplan.framework import PluginError
+    from bayplan.scheduler import default_registry
+
+    try:
+        return default_registry(references)
+    except PluginError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def load(file: str, catalogue: Registry) -> Loaded:
+    """The configuration in *file*; its warnings go to standard error. A wrong one ends the command."""
+    from bayplan import config
+
+    try:
+        loaded = config.load(read_text(file), source=shown(file), catalogue=catalogue)
+    except config.ConfigError as error:
+        refuse(error)
+    for warning in loaded.warnings:
+        click.echo(warning_line(warning), err=True)
+    return loaded
+
+
+def refuse(error: ConfigError) -> NoReturn:
+    """End the command with everything that is wrong, one line each."""
+    for problem in error.problems:
+        click.echo(str(problem), err=True)
+    raise SystemExit(1)
+
+
+def warning_line(problem: Problem) -> str:
+    """`file:line: warning: path: message`, the form that editors understand."""
+    place = f"{problem.source}:{problem.line}: " if problem.line else f"{problem.source}: "
+    return f"{place}warning: {str(problem).removeprefix(place)}"

@@ -1,0 +1,264 @@
+"""Shortcuts are exact: kept answers and templates give what asking every plugin about every node gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.unit.cycle import pool
+from tests.unit.cycle.twins import Twins, arrays_of, described
+
+from bayplan import config
+from bayplan.cache.changes import ChangeLog
+from bayplan.cache.objects import Objects
+from bayplan.cycle import Decision
+from bayplan.framework import Registry
+from bayplan.model import Service
+from bayplan.scheduler import default_registry
+
+N_NODES: Final = 9
+#: Of these some come and go.
+NODE_NAMES: Final = tuple(f"n{number}" for number in range(N_NODES + 3))
+
+#: A step: what to do, to which (of however many there are), and three free choices.
+Step = tuple[str, int, int, int, int]
+
+
+@cache
+def _composed() -> tuple[config.Loaded, Registry]:
+    registry = default_registry()
+    return config.load(pool.CONFIGURATION, source="configuration", catalogue=registry), registry
+
+
+def small_cluster() -> Twins:
+    """Nine nodes of every kind, a namespace, and some pods here and there."""
+    twins = Twins(*_composed())
+    for number in range(N_NODES):
+        twins.set_node(pool.node(NODE_NAMES[number], (number % 5, number % 3, number % 3, number % 3, False)))
+    for kind, raw in pool.OBJECTS[:2]:
+        twins.set_object(kind, raw)
+    for number, template in enumerate(("small", "large", "prefers solitude", "anti-affinity", "prefers company")):
+        twins.place(pool.pod(template), NODE_NAMES[number])
+    return twins
+
+
+# --- what can happen ---------------------------------------------------------------------------------
+
+
+def _set_node(twins: Twins, which: int, *choices: int) -> None:
+    first, second, third = choices
+    facts = (first % 5, second % 5, third % 4, (first + second) % 3, third % 11 == 0)
+    twins.set_node(pool.node(NODE_NAMES[which % len(NODE_NAMES)], facts))
+
+
+def _relabel_node(twins: Twins, which: int, *choices: int) -> None:
+    """One kind of change to a node, and nothing else."""
+    if not twins.nodes:
+        return
+    name = sorted(twins.nodes)[which % len(twins.nodes)]
+    old = twins.nodes[name]
+    new = pool.node(name, (choices[0] % 5, choices[0] % 5, choices[0] % 3, choices[0] % 3, bool(choices[0] % 2)))
+    parts: tuple[Callable[[], pool.Raw], ...] = (
+        lambda: {**old, "metadata": new["metadata"]},
+        lambda: {**old, "spec": {**old["spec"], "taints": new["spec"]["taints"]}},
+        lambda: {**old, "spec": {**old["spec"], "unschedulable": new["spec"]["unschedulable"]}},
+        lambda: {**old, "status": {**old["status"], "allocatable": new["status"]["allocatable"]}},
+        lambda: {**old, "status": {**old["status"], "images": new["status"]["images"]}},
+    )
+    twins.set_node(parts[choices[1] % len(parts)]())
+
+
+def _remove_node(twins: Twins, which: int, *_: int) -> None:
+    if twins.nodes:
+        twins.remove_node(sorted(twins.nodes)[which % len(twins.nodes)])
+
+
+def _pod(first: int, second: int, third: int) -> pool.Raw:
+    template = pool.TEMPLATE_NAMES[first % len(pool.TEMPLATE_NAMES)]
+    namespace = pool.NAMESPACES[second % 4 == 3]
+    return pool.pod(template, namespace, pool.SCHEDULERS[third % 3 == 2])
+
+
+def _place_pod(twins: Twins, which: int, *choices: int) -> None:
+    """Somebody put a pod on a node, fitting or not (two pods never share a host port: see decision 0009)."""
+    raw, name = _pod(*choices), NODE_NAMES[which % len(NODE_NAMES)]
+    if not (_has_port(raw) and any(_has_port(each) for each in _pods_of(twins, name))):
+        twins.place(raw, name)
+
+
+def _pods_of(twins: Twins, name: str) -> Iterable[pool.Raw]:
+    return (raw for raw in twins.pods.values() if raw["spec"]["nodeName"] == name)
+
+
+def _has_port(raw: pool.Raw) -> bool:
+    return any("ports" in container for container in raw["spec"]["containers"])
+
+
+def _update_pod(twins: Twins, which: int, *choices: int) -> None:
+    """A pod gets another label, or is being deleted."""
+    if not twins.pods:
+        return
+    raw = list(twins.pods.values())[which % len(twins.pods)]
+    labels = {"app": ("web", "db")[choices[0] % 2]}
+    deletion = {"deletionTimestamp": "2024-01-02T00:00:00Z"} if choices[1] % 3 == 0 else {}
+    changed = {**raw, "metadata": {**raw["metadata"], "labels": labels, **deletion}}
+    twins.place(changed, raw["spec"]["nodeName"])
+
+
+def _remove_pod(twins: Twins, which: int, *_: int) -> None:
+    if twins.pods:
+        twins.remove_pod(list(twins.pods)[which % len(twins.pods)])
+
+
+def _set_object(twins: Twins, which: int, *_: int) -> None:
+    twins.set_object(*pool.OBJECTS[which % len(pool.OBJECTS)])
+
+
+def _remove_object(twins: Twins, which: int, *_: int) -> None:
+    twins.remove_object(*pool.OBJECTS[which % len(pool.OBJECTS)])
+
+
+def _nominate(twins: Twins, which: int, *choices: int) -> None:
+    if choices[0] % 2:
+        twins.clear_nominations()
+    else:
+        twins.nominate(pool.pod("important"), NODE_NAMES[which % len(NODE_NAMES)])
+
+
+CHANGES: Final = {
+    "set a node": _set_node,
+    "change a node": _relabel_node,
+    "remove a node": _remove_node,
+    "place a pod": _place_pod,
+    "update a pod": _update_pod,
+    "remove a pod": _remove_pod,
+    "set an object": _set_object,
+    "remove an object": _remove_object,
+    "nominate": _nominate,
+}
+DECIDE: Final = "decide"
+
+steps = st.lists(
+    st.tuples(
+        # A decision follows most changes.
+        st.sampled_from((*CHANGES, *[DECIDE] * len(CHANGES))),
+        st.integers(0, 11),
+        st.integers(0, 2**10),
+        st.integers(0, 11),
+        st.integers(0, 11),
+    ),
+    min_size=12,
+    max_size=30,
+)
+
+
+def decide_and_compare(twins: Twins, raw: pool.Raw) -> Decision:
+    """Both schedulers decide the same, verdict by verdict and score by score."""
+    kept, plain = twins.decide(raw)
+    ours, theirs = described(kept, twins.nodes), described(plain, twins.nodes)
+    assert ours == theirs
+    return kept
+
+
+def run(sequence: Iterable[Step]) -> None:
+    twins = small_cluster()
+    seen: list[tuple[Decision, Any]] = []
+    for what, which, *choices in sequence:
+        if what != DECIDE:
+            CHANGES[what](twins, which, *choices)
+            continue
+        raw = _pod(*choices)
+        if which == 0 and twins.nodes:
+            raw["status"]["nominatedNodeName"] = min(twins.nodes)
+        decision = decide_and_compare(twins, raw)
+        seen.append((decision, arrays_of(decision)))
+        # Most pods are on their node from then on, as in a running scheduler.
+        if decision.node_name and which % 3:
+            twins.place(raw, decision.node_name, assume=True)
+    for decision, arrays in seen:
+        assert arrays_of(decision) == arrays, "what was handed out has changed later"
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(steps)
+def test_kept_answers_equal_a_full_recomputation(sequence: list[Step]) -> None:
+    """After any changes, verdicts, scores, messages and victims are those of a scheduler made afresh."""
+    run(sequence)
+
+
+@pytest.mark.parametrize("template", pool.TEMPLATE_NAMES)
+def test_runs_of_one_template_are_exact(template: str) -> None:
+    """Pods alike, each placed where it was decided, with one node changed now and then."""
+    twins = small_cluster()
+    for kind, raw in pool.OBJECTS:
+        twins.set_object(kind, raw)
+    for turn in range(7):
+        raw = pool.pod(template)
+        decision = decide_and_compare(twins, raw)
+        if decision.node_name:
+            twins.place(raw, decision.node_name, assume=True)
+        if turn % 2:
+            _relabel_node(twins, turn, turn, turn, 0)
+
+
+@pytest.mark.parametrize("template", pool.TEMPLATE_NAMES)
+@pytest.mark.parametrize(
+    "number", range(len(pool.OBJECTS)), ids=[f"{k.KIND} {r['metadata']['name']}" for k, r in pool.OBJECTS]
+)
+def test_objects_are_noticed(template: str, number: int) -> None:
+    """What was learned of pods alike is forgotten when an object comes or goes."""
+    twins = small_cluster()
+    decide_and_compare(twins, pool.pod(template))
+    twins.set_object(*pool.OBJECTS[number])
+    decide_and_compare(twins, pool.pod(template))
+    twins.remove_object(*pool.OBJECTS[number])
+    decide_and_compare(twins, pool.pod(template))
+
+
+# --- the comparison can fail -------------------------------------------------------------------------
+
+
+def _some_changes() -> list[Step]:
+    """Changes and decisions such that every shortcut is taken."""
+    found: list[Step] = []
+    for turn in range(60):
+        found.append(("change a node", turn, turn, turn, 0))
+        found += [(DECIDE, 1, template, 0, 0) for template in (1, 7, 10)]
+    return found
+
+
+def test_some_changes_are_exact() -> None:
+    """The sequence of the following tests passes as long as nothing is broken."""
+    run(_some_changes())
+
+
+def test_change_that_is_not_logged_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A change log that tells of no change leaves wrong answers standing, and the comparison says so."""
+    nothing = np.array([], dtype=np.int64)
+    monkeypatch.setattr(ChangeLog, "since", lambda self, position: nothing)
+    with pytest.raises(AssertionError):
+        run(_some_changes())
+
+
+def test_sign_that_leaves_something_out_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plugin whose sign forgets what it looks at gets another pod's answer, and the comparison says so."""
+    _, registry = _composed()
+    monkeypatch.setattr(registry.get("NodeResourcesFit").plugin, "sign", lambda self, pod: "same")
+    with pytest.raises(AssertionError):
+        run([(DECIDE, 0, template, 0, 0) for template in (1, 2, 3, 1, 2, 3)])
+
+
+def test_template_that_is_kept_too_long_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Templates that outlive a change of objects give the old answer, and the comparison says so."""
+    monkeypatch.setattr(Objects, "_note_change", lambda self: None)
+    twins = small_cluster()
+    service = next(raw for kind, raw in pool.OBJECTS if kind is Service)
+    decide_and_compare(twins, pool.pod("small"))
+    twins.set_object(Service, service)
+    with pytest.raises(AssertionError):
+        decide_and_compare(twins, pool.pod("small"))
