@@ -9,7 +9,11 @@ from bayplan.testing import Harness, make_node, make_pod
 harness = Harness(
     configuration=Path(__file__).with_name("scheduler.yaml").read_text(),
     plugins=[CpuNodes],
-    nodes=[make_node("a"), make_node("b", labels={"cpu": "false"}), make_node("c", cpu="1", labels={"cpu": "true"})],
+    nodes=[
+        make_node("a"),
+        make_node("b", labels={"cpu": "false"}),
+        make_node("c", cpu="1", labels={"cpu": "true"}),
+    ],
 )
 
 small = harness.schedule(make_pod("small", cpu="500m"))

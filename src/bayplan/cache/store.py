@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayplan.cache.changes import ChangeLog
 from bayplan.cache.labels import LabelPart
@@ -65,6 +66,17 @@ class Store:
         self.generation = 0
         #: Changes when a node comes or goes.
         self.membership = 0
+        self._names_of = -1
+        self._frozen_names: NDArray[np.object_] = np.empty(0, dtype=np.object_)
+
+    @property
+    def frozen_names(self) -> NDArray[np.object_]:
+        """The nodes' names by row, as they are now: an array that stays right when rows are renumbered."""
+        if self._names_of != self.membership:
+            self._frozen_names = self.names.data[: len(self.nodes)].copy()
+            self._frozen_names.flags.writeable = False
+            self._names_of = self.membership
+        return self._frozen_names
 
     @property
     def n_nodes(self) -> int:

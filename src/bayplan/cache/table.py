@@ -34,6 +34,8 @@ class Table(NodeTable):
         self._store = store
         #: None for the whole table: columns are then given out as they are, not gathered.
         self._rows = rows
+        # Records outlive the numbering of rows, so a table keeps the names of its time.
+        self._names = store.frozen_names
         # A whole table is made anew whenever a node comes or goes, so its length stands.
         self._n_nodes = store.n_nodes if rows is None else len(rows)
 
@@ -60,7 +62,7 @@ class Table(NodeTable):
 
     @property
     def names(self) -> NDArray[np.object_]:
-        return self._read(self._store.names)
+        return self._pick(self._names)
 
     def __len__(self) -> int:
         return self._n_nodes

@@ -8,7 +8,9 @@ import click
 @click.command(name="conformance")
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
 @click.option("--only", metavar="SEED-OR-NAME", help="Judge only the lines with this seed or name.")
-@click.option("--show", default=10, show_default=True, metavar="N", help="How many differing steps to print in full.")
+@click.option(
+    "--show", default=10, show_default=True, metavar="N", help="How many differing steps to print in full."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def command(files: tuple[str, ...], only: str | None, show: int, as_json: bool) -> None:
     """Judge Bayplan against recordings of kube-scheduler.

@@ -43,9 +43,7 @@ def _print_rich(headings: Sequence[str], rows: Sequence[Sequence[str]], numbers:
     Console().print(table)
 
 
-def plain_lines(
-    headings: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[str] = ()
-) -> list[str]:
+def plain_lines(headings: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[str] = ()) -> list[str]:
     """The table as text; headings first, if there are any."""
     every = [*([headings] if any(headings) else []), *rows]
     widths = [max(len(row[i]) for row in every) for i in range(len(headings))]

@@ -105,7 +105,7 @@ class AskAlways:
         if len(normalized) and (normalized.max() > MAX_SCORE or normalized.min() < MIN_SCORE):
             return _out_of_range(scorer.bound, normalized)
         weighted = normalized if scorer.weight == 1 else normalized * scorer.weight
-        return PluginScores(raw, normalized, weighted)
+        return PluginScores(raw, normalized, weighted, scorer.weight)
 
     def totals(self, state: CycleState, nodes: NodeTable, by_plugin: Mapping[str, PluginScores]) -> IntArray:
         """The sum of the weighted scores."""

@@ -120,6 +120,7 @@ class PluginScores(NamedTuple):
     raw: IntArray
     normalized: IntArray
     weighted: IntArray
+    weight: int
 
 
 class ScoreOutcome(NamedTuple):

@@ -9,7 +9,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+#: A record without columns.
+_OVERHEAD_BYTES: Final = 2048
 
 
 class FilterView(Protocol):
@@ -88,25 +93,101 @@ class Record:
         self._end_step(now)
         self.seconds = now - self._start
 
+    def compact(self) -> None:
+        """Keep the same facts in less space."""
+        if self.scores is not None and not isinstance(self.scores, CompactScores):
+            self.scores = CompactScores(self.scores)
+
+    @property
+    def n_bytes(self) -> int:
+        """What the record's columns take, roughly; columns shared with other records count in each."""
+        n_bytes = _OVERHEAD_BYTES
+        if self.filter is not None:
+            masks = [self.filter.feasible, *(entry.where for entry in self.filter.decided)]
+            n_bytes += sum(2 * mask.nbytes for mask in masks)  # the verdicts' own masks are of the same size
+        if isinstance(self.scores, CompactScores):
+            n_bytes += self.scores.n_bytes
+        return n_bytes
+
     def describe_steps(self) -> str:
         steps = " ".join(f"{name}={seconds * 1000:.1f}ms" for name, seconds in self.steps)
         return f"total={self.seconds * 1000:.1f}ms {steps}"
 
 
-class Ring:
-    """The latest records, as many as fit."""
+class CompactScores:
+    """The scores of an attempt in an eighth of their size; reads like the framework's ScoreOutcome."""
 
-    def __init__(self, capacity: int) -> None:
-        self._records: deque[Record] = deque(maxlen=capacity)
+    __slots__ = ("by_plugin", "names", "totals")
+
+    def __init__(self, scores: ScoreView) -> None:
+        self.names = scores.nodes.names
+        self.by_plugin = {
+            plugin: CompactPluginScores(own.raw, own.normalized, own.weight)
+            for plugin, own in scores.by_plugin.items()
+        }
+        self.totals = scores.totals.astype(np.int32)
+
+    @property
+    def nodes(self) -> CompactScores:
+        """`scores.nodes.names`, as before."""
+        return self
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def n_bytes(self) -> int:
+        columns = [column for own in self.by_plugin.values() for column in (own.raw, own.normalized)]
+        return int(self.totals.nbytes + sum(column.nbytes for column in columns))
+
+
+class CompactPluginScores:
+    """One plugin's scores: the raw ones in as few bytes as they need, the normalised ones in one each."""
+
+    __slots__ = ("normalized", "raw", "weight")
+
+    def __init__(self, raw: Any, normalized: Any, weight: int) -> None:
+        self.normalized = normalized.astype(np.uint8)
+        self.raw = self.normalized if raw is normalized else raw.astype(_smallest_type(raw))
+        self.weight = weight
+
+    @property
+    def weighted(self) -> Any:
+        return self.normalized.astype(np.int64) * self.weight
+
+
+def _smallest_type(values: Any) -> Any:
+    if not len(values):
+        return np.int8
+    return np.promote_types(np.min_scalar_type(int(values.min())), np.min_scalar_type(int(values.max())))
+
+
+class Ring:
+    """The latest records, as many as fit into *max_bytes*."""
+
+    def __init__(self, max_bytes: int = 64 * 1024 * 1024) -> None:
+        self._max_bytes = max_bytes
+        self._n_bytes = 0
+        self._records: deque[Record] = deque()
 
     def add(self, record: Record) -> None:
+        """Keep *record*, compacted; the oldest ones make room."""
+        record.compact()
         self._records.append(record)
+        self._n_bytes += record.n_bytes
+        while self._n_bytes > self._max_bytes and len(self._records) > 1:
+            self._n_bytes -= self._records.popleft().n_bytes
 
     def latest(self, pod_key: str) -> Record | None:
-        for record in reversed(self._records):
-            if record.pod_key == pod_key:
-                return record
-        return None
+        return next(self.history(pod_key), None)
+
+    def history(self, pod_key: str) -> Iterator[Record]:
+        """The attempts at one pod, the latest first."""
+        return (record for record in reversed(self._records) if record.pod_key == pod_key)
+
+    @property
+    def n_bytes(self) -> int:
+        return self._n_bytes
 
     def __iter__(self) -> Iterator[Record]:
         return iter(self._records)

@@ -22,6 +22,23 @@ class PodNominator:
         self._by_node.setdefault(node_name, {})[pod.uid] = pod
         self._node_of[pod.uid] = node_name
 
+    def read(self, pod: Pod) -> None:
+        """Take the promise from the pod's status; none there withdraws an earlier one."""
+        if pod.status.nominated_node_name:
+            self.add(pod, pod.status.nominated_node_name)
+        else:
+            self.remove(pod)
+
+    def update(self, old: Pod, new: Pod) -> None:
+        """The pod changed. What its status says about the promise counts, unless it says nothing and never has:
+        then the promise was made here, and the API server has not heard of it yet."""
+        node_name = self.node_of(old)
+        self.remove(old)
+        if node_name and not old.status.nominated_node_name and not new.status.nominated_node_name:
+            self.add(new, node_name)
+        else:
+            self.read(new)
+
     def remove(self, pod: Pod) -> None:
         node_name = self._node_of.pop(pod.uid, None)
         if node_name is None:

@@ -84,7 +84,7 @@ class Harness:
 def _profile(plugins: list[type[Plugin]], *, only: bool) -> str:
     if not plugins:
         return ""
-    text = _PROFILE.format(names=", ".join(f"{{name: {plugin.name}}}" for plugin in plugins))
+    text = _PROFILE.format(names=", ".join(f'{{name: "{plugin.name}"}}' for plugin in plugins))
     if only:
         # A profile cannot do without a queue sort and a bind plugin.
         text = text.replace("enabled: [", "enabled: [{name: PrioritySort}, {name: DefaultBinder}, ")

@@ -50,7 +50,8 @@ profiles:
   - name: PodTopologySpread
     args:
       defaultingType: List
-      defaultConstraints: [{maxSkew: 2, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway}]
+      defaultConstraints:
+      - {maxSkew: 2, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway}
 """
 
 # --- nodes ------------------------------------------------------------------------------------------
@@ -149,18 +150,18 @@ def _claim(name: str) -> Raw:
     return {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]}
 
 
-def _container(requests: Mapping[str, str], **more: Any) -> Raw:
+def container(requests: Mapping[str, str], **more: Any) -> Raw:
     return {"name": "main", "image": "registry/web:1", "resources": {"requests": dict(requests)}, **more}
 
 
-SMALL: Final = _container({"cpu": "250m", "memory": "256Mi"})
+SMALL: Final = container({"cpu": "250m", "memory": "256Mi"})
 
 #: What each template is about → (labels, spec).
 TEMPLATES: Final[Mapping[str, tuple[Mapping[str, str], Raw]]] = {
     "no requests": ({"app": "web"}, {"containers": [{"name": "main", "image": "registry/db:1"}]}),
     "small": ({"app": "web"}, {"containers": [SMALL]}),
-    "large": ({"app": "db"}, {"containers": [_container({"cpu": "1500m", "memory": "1Gi"})]}),
-    "gpu": ({}, {"containers": [_container({"example.com/gpu": "1", "example.com/foo": "1"})]}),
+    "large": ({"app": "db"}, {"containers": [container({"cpu": "1500m", "memory": "1Gi"})]}),
+    "gpu": ({}, {"containers": [container({"example.com/gpu": "1", "example.com/foo": "1"})]}),
     "host port": ({"app": "web"}, {"containers": [{**SMALL, "ports": [{"containerPort": 80, "hostPort": 80}]}]}),
     "tolerates db": (
         {"app": "db"},
@@ -230,12 +231,12 @@ TEMPLATES: Final[Mapping[str, tuple[Mapping[str, str], Raw]]] = {
     ),
     "important": (
         {"app": "db"},
-        {"containers": [_container({"cpu": "3", "memory": "1Gi"})], "priority": 1000},
+        {"containers": [container({"cpu": "3", "memory": "1Gi"})], "priority": 1000},
     ),
     "important, polite": (
         {"app": "db"},
         {
-            "containers": [_container({"cpu": "3", "memory": "1Gi"})],
+            "containers": [container({"cpu": "3", "memory": "1Gi"})],
             "priority": 1000,
             "preemptionPolicy": "Never",
         },

@@ -18,7 +18,7 @@ from bayplan.cache.changes import ChangeLog
 from bayplan.cache.objects import Objects
 from bayplan.cycle import Decision
 from bayplan.framework import Registry
-from bayplan.model import Service
+from bayplan.model import KubeObject, Node, Pod, Service
 from bayplan.scheduler import default_registry
 
 N_NODES: Final = 9
@@ -184,7 +184,7 @@ def run(sequence: Iterable[Step]) -> None:
         assert arrays_of(decision) == arrays, "what was handed out has changed later"
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(steps)
 def test_kept_answers_equal_a_full_recomputation(sequence: list[Step]) -> None:
     """After any changes, verdicts, scores, messages and victims are those of a scheduler made afresh."""
@@ -206,18 +206,44 @@ def test_runs_of_one_template_are_exact(template: str) -> None:
             _relabel_node(twins, turn, turn, turn, 0)
 
 
-@pytest.mark.parametrize("template", pool.TEMPLATE_NAMES)
 @pytest.mark.parametrize(
-    "number", range(len(pool.OBJECTS)), ids=[f"{k.KIND} {r['metadata']['name']}" for k, r in pool.OBJECTS]
+    ("kind", "raw"), pool.OBJECTS, ids=[f"{kind.KIND} {raw['metadata']['name']}" for kind, raw in pool.OBJECTS]
 )
-def test_objects_are_noticed(template: str, number: int) -> None:
+def test_objects_that_come_and_go_are_noticed(kind: type[KubeObject], raw: pool.Raw) -> None:
     """What was learned of pods alike is forgotten when an object comes or goes."""
     twins = small_cluster()
-    decide_and_compare(twins, pool.pod(template))
-    twins.set_object(*pool.OBJECTS[number])
-    decide_and_compare(twins, pool.pod(template))
-    twins.remove_object(*pool.OBJECTS[number])
-    decide_and_compare(twins, pool.pod(template))
+    for change in (lambda *_: None, twins.set_object, twins.remove_object):
+        change(kind, raw)
+        for template in pool.TEMPLATE_NAMES:
+            decide_and_compare(twins, pool.pod(template))
+
+
+def test_more_pods_than_are_remembered() -> None:
+    """When there are more kinds of pods than room, the oldest are asked about again."""
+    twins = small_cluster()
+    profile = twins.kept.profiles["default-scheduler"]
+
+    def odd(milli: int) -> pool.Raw:
+        raw = pool.pod("small")
+        raw["spec"] = {**raw["spec"], "containers": [pool.container({"cpu": f"{milli}m"})]}
+        return raw
+
+    for milli in range(600):
+        profile.cycle.schedule(Pod.from_dict(odd(milli)))
+    twins.place(pool.pod("large"), "n3")
+    for milli in (0, 1, 599, 0):
+        decide_and_compare(twins, odd(milli))
+
+
+def test_more_changes_than_are_remembered() -> None:
+    """Whoever looks after very many changes asks about every node."""
+    twins = small_cluster()
+    decide_and_compare(twins, pool.pod("small"))
+    node = Node.from_dict(twins.nodes["n1"])
+    for _ in range(9000):
+        twins.kept.cache.set_node(node)
+    twins.set_node(pool.node("n1", (3, 3, 1, 1, False)))
+    decide_and_compare(twins, pool.pod("small"))
 
 
 # --- the comparison can fail -------------------------------------------------------------------------
@@ -250,7 +276,7 @@ def test_sign_that_leaves_something_out_is_noticed(monkeypatch: pytest.MonkeyPat
     _, registry = _composed()
     monkeypatch.setattr(registry.get("NodeResourcesFit").plugin, "sign", lambda self, pod: "same")
     with pytest.raises(AssertionError):
-        run([(DECIDE, 0, template, 0, 0) for template in (1, 2, 3, 1, 2, 3)])
+        run([(DECIDE, 3, template, 0, 0) for template in (1, 2, 3, 1, 2, 3)])
 
 
 def test_template_that_is_kept_too_long_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

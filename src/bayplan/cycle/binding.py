@@ -1,0 +1,104 @@
+"""The binding cycle: a committed pod is waited for, prepared and bound; many at the same time.
+
+Comes in: a Commitment. Goes out: success, or the Failure with which the pod goes back to the queue. On every
+path that does not end in a bind, what was reserved is given back first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from bayplan.cycle.failure import Failure
+from bayplan.framework import SUCCESS, BindingRunner, BindPlan, EventRecorder, Status
+
+if TYPE_CHECKING:
+    from bayplan.cycle.commit import Commitment
+    from bayplan.cycle.waiting import HeldPods
+    from bayplan.model import Pod
+
+logger = logging.getLogger("bayplan.cycle")
+
+
+class BindingQueue(Protocol):
+    """What the binding cycle needs of the queue."""
+
+    def done(self, uid: str) -> None: ...
+
+
+class NominationWriter(Protocol):
+    """Tells the cluster which node a pod is about to be bound to."""
+
+    async def write_nomination(self, pod: Pod, node_name: str) -> None: ...
+
+
+class BindingCycle:
+    """Binds the pods of one profile."""
+
+    def __init__(
+        self,
+        runner: BindingRunner,
+        held: HeldPods,
+        queue: BindingQueue,
+        recorder: EventRecorder,
+        writer: NominationWriter,
+    ) -> None:
+        self._runner = runner
+        self._held = held
+        self._queue = queue
+        self._recorder = recorder
+        self._writer = writer
+
+    async def run(self, commitment: Commitment) -> Failure | None:
+        """None once the pod is bound."""
+        pod, node_name, state = commitment.pod, commitment.node_name, commitment.state
+        # 1. Which PreBind plugins have work to do? Whoever watches should know where the pod will go meanwhile.
+        plan = self._runner.plan(state, pod, node_name)
+        if isinstance(plan, Status):
+            return Failure(plan, plan.message)
+        if not plan.is_empty or self._held.get(pod.uid) is not None:
+            await self._announce(pod, node_name)
+        # 2. Permit: the last point at which the pod can be called unschedulable.
+        status = await self._held.decision(pod.uid)
+        if not status.is_success:
+            return Failure.on_node(status)
+        self._queue.done(pod.uid)
+        # 3. Prepare and bind.
+        status = await self._prepare_and_bind(commitment, plan)
+        if not status.is_success:
+            return Failure(status, status.message)
+        note = f"Successfully assigned {pod.namespace}/{pod.name} to {node_name}"
+        self._recorder.event(pod, kind="Normal", reason="Scheduled", action="Binding", note=note)
+        await self._runner.post_bind(state, pod, node_name)
+        return None
+
+    async def _announce(self, pod: Pod, node_name: str) -> None:
+        try:
+            await self._writer.write_nomination(pod, node_name)
+        except Exception as error:
+            # Not worth stopping for: the pod will be bound all the same.
+            logger.error("Nomination not written: pod=%s node=%s: %s", pod.key, node_name, error)
+
+    async def _prepare_and_bind(self, commitment: Commitment, plan: BindPlan) -> Status:
+        pod, node_name, state = commitment.pod, commitment.node_name, commitment.state
+        status = await self._runner.pre_bind(plan, state, pod, node_name, first_failure)
+        if status.is_success:
+            status = await self._runner.bind(state, pod, node_name)
+        return status
+
+
+async def first_failure(running: Sequence[Awaitable[Status]]) -> Status:
+    """Runs them at the same time; the first status that is no success ends the others."""
+    tasks = [asyncio.ensure_future(each) for each in running]
+    try:
+        for finished in asyncio.as_completed(tasks):
+            status = await finished
+            if not status.is_success:
+                return status
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return SUCCESS

@@ -1,0 +1,103 @@
+"""Eviction: makes room for a preemptor by removing its victims, without holding up the scheduling cycle.
+
+The preemptor is held back by DefaultPreemption's PreEnqueue until its victims are on their way out; then the
+events of their deletion try it again. If an eviction fails, the preemptor is tried again at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from bayplan.framework import EventRecorder, Nominator
+
+if TYPE_CHECKING:
+    from bayplan.cycle.waiting import HeldPods
+    from bayplan.model import Pod
+
+logger = logging.getLogger("bayplan.cycle")
+
+PLUGIN = "DefaultPreemption"
+
+
+class Evictor(Protocol):
+    """Does it to the API server; a pod that is gone already is no error."""
+
+    async def evict(self, victim: Pod, *, message: str) -> bool:
+        """Mark *victim* with the DisruptionTarget condition and delete it; False if it was gone already."""
+
+    async def withdraw_nomination(self, pod: Pod) -> None: ...
+
+
+class Preemptions:
+    """The preemptions that are under way."""
+
+    def __init__(
+        self,
+        evictor: Evictor,
+        held: HeldPods,
+        nominator: Nominator,
+        recorder: EventRecorder,
+        activate: Callable[[Iterable[Pod]], None],
+    ) -> None:
+        self._evictor = evictor
+        self._held = held
+        self._nominator = nominator
+        self._recorder = recorder
+        self._activate = activate
+        #: uid of a preemptor → the last victim it waits for; None while there are others before it.
+        self._running: dict[str, Pod | None] = {}
+
+    def is_running(self, preemptor_uid: str) -> bool:
+        return preemptor_uid in self._running
+
+    def last_victim(self, preemptor_uid: str) -> Pod | None:
+        return self._running.get(preemptor_uid)
+
+    def start(self, preemptor: Pod, node_name: str, victims: Sequence[Pod]) -> asyncio.Task[None] | None:
+        """Evict *victims* from *node_name* in the background."""
+        leaving = [victim for victim in victims if not victim.is_terminating]
+        if not leaving:
+            return None
+        self._running[preemptor.uid] = None
+        return asyncio.ensure_future(self._run(preemptor, node_name, leaving))
+
+    async def _run(self, preemptor: Pod, node_name: str, victims: Sequence[Pod]) -> None:
+        logger.info("Preemption starts: preemptor=%s node=%s victims=%d", preemptor.key, node_name, len(victims))
+        succeeded = False
+        try:
+            # 1. Pods of lower priority that were promised this node lose the promise.
+            await asyncio.gather(*(self._withdraw(pod) for pod in self._outranked(preemptor, node_name)))
+            # 2. All victims but one, at the same time; the last one's deletion is what tries the preemptor again.
+            await asyncio.gather(*(self._evict(preemptor, node_name, victim) for victim in victims[:-1]))
+            self._running[preemptor.uid] = victims[-1]
+            await self._evict(preemptor, node_name, victims[-1])
+            succeeded = True
+        except Exception as error:
+            logger.error("Preemption failed: preemptor=%s node=%s: %s", preemptor.key, node_name, error)
+        finally:
+            self._running.pop(preemptor.uid, None)
+            if not succeeded:
+                self._activate([preemptor])
+
+    def _outranked(self, preemptor: Pod, node_name: str) -> list[Pod]:
+        return [pod for pod in self._nominator.nominated(node_name) if pod.priority < preemptor.priority]
+
+    async def _withdraw(self, pod: Pod) -> None:
+        self._nominator.remove(pod)
+        await self._evictor.withdraw_nomination(pod)
+
+    async def _evict(self, preemptor: Pod, node_name: str, victim: Pod) -> None:
+        note = f"Preempted by pod {preemptor.uid} on node {node_name}"
+        held = self._held.get(victim.uid)
+        if held is not None and held.preempt(PLUGIN, "preempted"):
+            note += " (in kube-scheduler memory)."
+        else:
+            message = f"{preemptor.spec.scheduler_name}: preempting to accommodate a higher priority pod"
+            if not await self._evictor.evict(victim, message=message):
+                return
+        self._recorder.event(
+            victim, kind="Normal", reason="Preempted", action="Preempting", note=note, related=preemptor
+        )

@@ -1,0 +1,96 @@
+"""Waiting pods: held by Permit until every plugin that holds them lets go, one rejects, or time is up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from bayplan.config.duration import Duration
+from bayplan.framework import SUCCESS, Code, Status
+from bayplan.framework.calls import wrapped
+
+if TYPE_CHECKING:
+    from bayplan.model import Pod
+
+
+class HeldPod:
+    """Implements `framework.WaitingPod`."""
+
+    def __init__(self, pod: Pod, waits: Mapping[str, float]) -> None:
+        self._pod = pod
+        loop = asyncio.get_running_loop()
+        self._decided: asyncio.Future[Status] = loop.create_future()
+        #: Plugin → the timer that rejects the pod in its name.
+        self._pending = {
+            plugin: loop.call_later(seconds, self._time_out, plugin, seconds) for plugin, seconds in waits.items()
+        }
+
+    @property
+    def pod(self) -> Pod:
+        return self._pod
+
+    @property
+    def pending_plugins(self) -> Sequence[str]:
+        return tuple(self._pending)
+
+    def allow(self, plugin_name: str) -> None:
+        timer = self._pending.pop(plugin_name, None)
+        if timer is not None:
+            timer.cancel()
+        if not self._pending:
+            self._decide(SUCCESS)
+
+    def reject(self, plugin_name: str, message: str) -> bool:
+        return self._decide(Status(Code.UNSCHEDULABLE, (message,), plugin=plugin_name))
+
+    def preempt(self, plugin_name: str, message: str) -> bool:
+        """Reject because the pod's place is wanted; it is tried again after a backoff, not when a rule changes."""
+        return self._decide(Status(Code.ERROR, (message,), plugin=plugin_name))
+
+    async def decision(self) -> Status:
+        return await self._decided
+
+    def _time_out(self, plugin_name: str, seconds: float) -> None:
+        waited = Duration(round(seconds * 1e9))
+        self.reject(plugin_name, f"rejected due to timeout after waiting {waited} at plugin {plugin_name}")
+
+    def _decide(self, status: Status) -> bool:
+        if self._decided.done():
+            return False
+        self._decided.set_result(status)
+        for timer in self._pending.values():
+            timer.cancel()
+        return True
+
+
+class HeldPods:
+    """Implements `framework.WaitingPods`."""
+
+    def __init__(self) -> None:
+        self._by_uid: dict[str, HeldPod] = {}
+
+    def hold(self, pod: Pod, waits: Mapping[str, float]) -> None:
+        self._by_uid[pod.uid] = HeldPod(pod, waits)
+
+    def get(self, uid: str) -> HeldPod | None:
+        return self._by_uid.get(uid)
+
+    async def decision(self, uid: str) -> Status:
+        """How the waiting of the pod ended; success at once for a pod that nobody holds."""
+        held = self._by_uid.get(uid)
+        if held is None:
+            return SUCCESS
+        try:
+            status = await held.decision()
+        finally:
+            del self._by_uid[uid]
+        if status.is_success or status.is_rejection:
+            return status
+        return wrapped("waiting on permit for pod", status, status.plugin)
+
+    def __iter__(self) -> Iterator[HeldPod]:
+        return iter(tuple(self._by_uid.values()))
+
+    def __len__(self) -> int:
+        return len(self._by_uid)

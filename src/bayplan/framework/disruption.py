@@ -1,0 +1,60 @@
+"""Which evictions a PodDisruptionBudget would forbid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bayplan.model import PodDisruptionBudget, Selector, SelectorError, compile_selector
+
+if TYPE_CHECKING:
+    from bayplan.model import Pod
+
+
+class Budgets:
+    """The budgets of the cluster, ready to be asked about many pods."""
+
+    def __init__(self, budgets: Sequence[PodDisruptionBudget]) -> None:
+        self._by_namespace: dict[str, list[tuple[PodDisruptionBudget, Selector]]] = {}
+        for budget in budgets:
+            selector = _selector(budget)
+            if selector is not None:
+                self._by_namespace.setdefault(budget.namespace, []).append((budget, selector))
+
+    def __bool__(self) -> bool:
+        """Whether any budget can protect any pod."""
+        return bool(self._by_namespace)
+
+    def violations(self, pods: Sequence[Pod]) -> list[bool]:
+        """For each pod whether evicting it, after those before it, goes beyond what a budget allows."""
+        left: dict[str, int] = {}
+        return [self._is_violated(pod, left) for pod in pods]
+
+    def _is_violated(self, pod: Pod, left: dict[str, int]) -> bool:
+        is_violated = False
+        if pod.labels:
+            for budget, selector in self._by_namespace.get(pod.namespace, ()):
+                if pod.name in budget.status.disrupted_pods or not selector.matches(pod.labels):
+                    continue
+                key = budget.key
+                left[key] = left.get(key, budget.status.disruptions_allowed) - 1
+                is_violated |= left[key] < 0
+        return is_violated
+
+
+def _selector(budget: PodDisruptionBudget) -> Selector | None:
+    """The pods of the budget; None if there are none. An empty selector protects nobody here."""
+    try:
+        selector = compile_selector(budget.spec.selector)
+    except SelectorError:
+        return None
+    return None if selector.is_empty else selector
+
+
+def split_by_budget(pods: Sequence[Pod], budgets: Sequence[PodDisruptionBudget]) -> tuple[list[Pod], list[Pod]]:
+    """The pods whose eviction a budget forbids, counted in the given order, and the others."""
+    violating: list[Pod] = []
+    others: list[Pod] = []
+    for pod, is_violated in zip(pods, Budgets(budgets).violations(pods), strict=True):
+        (violating if is_violated else others).append(pod)
+    return violating, others

@@ -1,0 +1,246 @@
+"""The programs of a real control plane: where they are found, and how they are built where they are not.
+
+Each program is looked for in this order, and taken only if it is of the minor version that Bayplan follows:
+
+1. the folder that KUBEBUILDER_ASSETS names (etcd, kube-apiserver and kubectl are usually there),
+2. the folders of the PATH,
+3. the cache folder: BAYPLAN_CONTROL_PLANE, or bayplan/control-plane/<version> in the user's cache.
+
+`python -m tests.e2e.binaries` builds what is missing into the cache folder, from source, through the Go module proxy;
+the modules under control-plane/ pin every version. Tests only look: building takes minutes, and belongs to no test.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+MODULES = Path(__file__).parent / "control-plane"
+KUBERNETES = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
+PROGRAMS = ("etcd", *KUBERNETES)
+PROGRESS_SECONDS = 15  # often enough that nobody takes a build for a hang
+
+
+class MissingProgramError(Exception):
+    """A program is neither found nor can be built here; the text says what to do."""
+
+
+def _pinned(module: str, requirement: str) -> str:
+    text = (MODULES / module / "go.mod").read_text()
+    found = re.search(rf"^(?:require )?\s*{re.escape(requirement)} (v\S+)", text, re.MULTILINE)
+    if found is None:
+        raise ValueError(f"{module}/go.mod does not require {requirement}")
+    return found[1]
+
+
+KUBERNETES_VERSION = _pinned("kubernetes", "k8s.io/kubernetes")
+ETCD_VERSION = _pinned("etcd", "go.etcd.io/etcd/server/v3")
+
+
+def cache_folder(env: Mapping[str, str] = os.environ) -> Path:
+    """Where built programs are kept; a new version has a new folder."""
+    if chosen := env.get("BAYPLAN_CONTROL_PLANE"):
+        return Path(chosen).expanduser().resolve()
+    base = Path(env.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    return base / "bayplan" / "control-plane" / KUBERNETES_VERSION
+
+
+@dataclass
+class Found:
+    """What a search came to."""
+
+    paths: dict[str, Path] = field(default_factory=dict)
+    #: One line for each program that is there but of another version.
+    refused: list[str] = field(default_factory=list)
+
+    @property
+    def missing(self) -> list[str]:
+        return [program for program in PROGRAMS if program not in self.paths]
+
+
+def find(env: Mapping[str, str] = os.environ) -> Found:
+    """Look for every program; nothing is built."""
+    assets = [Path(env["KUBEBUILDER_ASSETS"])] if env.get("KUBEBUILDER_ASSETS") else []
+    on_path = [Path(folder) for folder in env.get("PATH", "").split(os.pathsep) if folder]
+    found = Found()
+    for program in PROGRAMS:
+        for folder in (*assets, *on_path, cache_folder(env)):
+            path = folder / program
+            if not (path.is_file() and os.access(path, os.X_OK)):
+                continue
+            version = _version(path)
+            if _same_minor(version, _wanted(program)):
+                found.paths[program] = path
+                break
+            found.refused.append(f"{path} is {version or 'of no known version'}, not {_minor(_wanted(program))}")
+    return found
+
+
+def require(env: Mapping[str, str] = os.environ) -> dict[str, Path]:
+    """Every program's path, for a test."""
+    found = find(env)
+    if found.missing:
+        raise MissingProgramError(f"no {', '.join(found.missing)} here; 'make control-plane' builds what is missing")
+    return found.paths
+
+
+def _wanted(program: str) -> str:
+    return ETCD_VERSION if program == "etcd" else KUBERNETES_VERSION
+
+
+def _minor(version: str) -> str:
+    return version.rpartition(".")[0]
+
+
+def _same_minor(version: str, wanted: str) -> bool:
+    return version.startswith(f"{_minor(wanted)}.")
+
+
+def _version(path: Path) -> str:
+    """What a program says of itself, as v1.2.3; empty if it does not say."""
+    arguments = ("version", "--client") if path.name == "kubectl" else ("--version",)
+    try:
+        done = subprocess.run([path, *arguments], capture_output=True, text=True, timeout=20, check=False)  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    told = re.search(r"(?:Kubernetes|Client Version:|etcd Version:) v?(\d+\.\d+\.\d+\S*)", done.stdout)
+    return f"v{told[1]}" if told else ""
+
+
+def install(env: Mapping[str, str] = os.environ) -> dict[str, Path]:
+    """Build what is missing, once, and return every program's path."""
+    found = find(env)
+    if not found.missing:
+        return found.paths
+    for line in found.refused:
+        _say(f"Passing over {line}.")
+    go = shutil.which("go", path=env.get("PATH"))
+    if go is None:
+        raise MissingProgramError(_without_go(found.missing))
+    cache = cache_folder(env)
+    cache.mkdir(parents=True, exist_ok=True)
+    with _alone(cache / ".lock"):
+        missing = find(env).missing
+        if "etcd" in missing:
+            _build(go, "etcd", ["etcd"], cache)
+        if kubernetes := [program for program in missing if program != "etcd"]:
+            _build(go, "kubernetes", kubernetes, cache)
+    return require(env)
+
+
+def _without_go(missing: Sequence[str]) -> str:
+    return (
+        f"The end-to-end tests need a real control plane, and there is no {', '.join(missing)} here,\n"
+        "nor Go to build it with. Either\n"
+        f"  - install Go {_go_version()} or newer and run this again: it builds them, once, or\n"
+        f"  - put etcd {_minor(ETCD_VERSION)} and Kubernetes {_minor(KUBERNETES_VERSION)} programs on the PATH, "
+        "or into a folder that KUBEBUILDER_ASSETS names.\n"
+        "'make test' needs none of this."
+    )
+
+
+def _go_version() -> str:
+    found = re.search(r"^go (\S+)", (MODULES / "kubernetes" / "go.mod").read_text(), re.MULTILINE)
+    return found[1] if found else "1.26"
+
+
+@contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    """One build at a time: whoever comes second waits, and then finds the programs there."""
+    with lock.open("w") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            _say(f"Another process is building into {lock.parent}; waiting for it ...")
+            fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+
+
+def _build(go: str, module: str, programs: Sequence[str], into: Path) -> None:
+    """Build programs of one module and move them into place, whole or not at all."""
+    folder = MODULES / module
+    version = _wanted(programs[0])
+    _say(f"Building {', '.join(programs)} {version} into {into} ...")
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix=".building-", dir=into) as building:
+        for program in programs:
+            # Build one by one: what they share is compiled with the first, and each line is a sign of life.
+            _go(
+                go,
+                ["build", "-v", "-o", f"{building}/{program}", f"-ldflags={_linker_flags(module, version)}", _package(program)],
+                cwd=folder,
+                what=program,
+            )
+            # A program is in the cache only if it runs and says the right version.
+            told = _version(Path(building) / program)
+            if told != version:
+                raise MissingProgramError(f"{program} was built, but says it is {told or 'nothing'} and not {version}")
+            (Path(building) / program).rename(into / program)
+    _say(f"Built in {time.monotonic() - started:.0f} s.")
+
+
+def _package(program: str) -> str:
+    return "." if program == "etcd" else f"k8s.io/kubernetes/cmd/{program}"
+
+
+def _linker_flags(module: str, version: str) -> str:
+    """No debugger symbols, and for Kubernetes the version, which its own release build sets in this way too."""
+    if module == "etcd":
+        return "-s -w"
+    major, minor, _ = version.removeprefix("v").split(".")
+    values = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
+    packages = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
+    return " ".join(
+        ["-s -w", *(f"-X {package}.{name}={value}" for package in packages for name, value in values.items())]
+    )
+
+
+def _go(go: str, arguments: Sequence[str], *, cwd: Path, what: str) -> None:
+    """Run Go, with what go.sum vouches for and nothing else; say now and then how far it is, and at the end how long it took."""
+    started = said = time.monotonic()
+    env = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off", "GOFLAGS": "-mod=readonly -buildvcs=false"}
+    modules, packages, messages = 0, 0, []
+    with subprocess.Popen([go, *arguments], cwd=cwd, env=env, stderr=subprocess.PIPE, text=True) as running:  # noqa: S603
+        assert running.stderr is not None
+        for line in running.stderr:
+            if line.startswith("go: downloading"):
+                modules += 1
+            elif " " not in line:
+                packages += 1
+            else:
+                messages.append(line)
+            if time.monotonic() - said >= PROGRESS_SECONDS:
+                said = time.monotonic()
+                _say(f"  {what}: {modules} modules fetched, {packages} packages compiled, {said - started:.0f} s ...")
+    if running.returncode:
+        raise MissingProgramError(f"{''.join(messages)}'go {' '.join(arguments)}' failed in {cwd}")
+    _say(f"  {what}: done in {time.monotonic() - started:.0f} s")
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+def main() -> None:
+    """Build what is missing and show where everything is."""
+    try:
+        paths = install()
+    except MissingProgramError as error:
+        sys.exit(str(error))
+    width = max(map(len, paths))
+    for program, path in paths.items():
+        _say(f"  {program:<{width}}  {path}")
+
+
+if __name__ == "__main__":
+    main()

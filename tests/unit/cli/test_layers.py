@@ -1,0 +1,19 @@
+"""The list of plugins in .importlinter is whole."""
+
+from __future__ import annotations
+
+import configparser
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_every_plugin_is_held_to_independence() -> None:
+    """A plugin that is missing from the list could import another one unnoticed."""
+    linter = configparser.ConfigParser()
+    linter.read(ROOT / ".importlinter")
+    listed = linter["importlinter:contract:plugins-independent"]["modules"].split()
+
+    there = [path.stem for path in (ROOT / "src" / "bayplan" / "plugins").glob("[a-z]*.py")]
+
+    assert sorted(listed) == sorted(f"bayplan.plugins.{name}" for name in there)
