@@ -1,4 +1,4 @@
-"""The documents tell the truth: their Python runs, their commands print what is shown, their links lead somewhere."""
+"""The documents tell the truth: their Python runs, their commands print what is shown, their links lead to files."""
 
 from __future__ import annotations
 

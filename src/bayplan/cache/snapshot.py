@@ -6,12 +6,13 @@ given out read-only. The one thing a cycle may do to it is a what-if, which is u
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayplan.cache.amounts import AmountsTable
 from bayplan.cache.table import Table
 
 if TYPE_CHECKING:
@@ -71,6 +72,10 @@ class CacheSnapshot:
         """Pods moved within the block are back where they were when it ends."""
         with self._store.what_if() as moves:
             yield moves
+
+    def with_amounts(self, rows: IntArray, kinds: Sequence[Pod]) -> AmountsTable:
+        """The nodes at *rows*, with amounts requested that can be changed by what each of *kinds* requests."""
+        return AmountsTable(self._store, rows, kinds)
 
     @contextmanager
     def without(self, pods: list[Pod]) -> Iterator[None]:

@@ -24,6 +24,7 @@ __all__ = ["Context", "Difference", "Judge", "RecordingError", "Report", "Step",
 JUDGES = {
     "config": "bayplan.conformance.config:judge",
     "decision": "bayplan.conformance.decision:judge",
+    "requeue": "bayplan.conformance.requeue:judge",
 }
 
 

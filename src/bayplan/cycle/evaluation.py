@@ -6,15 +6,25 @@ counted here, so that nobody has to think of them twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayplan.framework import SUCCESS, CycleState, FilterOutcome, NodeTable, Nominator, Runner, Status
+from bayplan.framework import (
+    SUCCESS,
+    CycleState,
+    FilterOutcome,
+    IntArray,
+    NodeTable,
+    Nominator,
+    Runner,
+    Status,
+)
 
 if TYPE_CHECKING:
+    from bayplan.cache.amounts import AmountsTable
     from bayplan.cache.snapshot import CacheSnapshot
     from bayplan.cache.store import WhatIf
     from bayplan.model import Pod
@@ -84,6 +94,19 @@ class ProfileEvaluation:
         outcome = self._runner.filter(state, pod, self._snapshot.nodes.select(np.array([row], dtype=np.int64)))
         return outcome.error or outcome.status(0) or SUCCESS
 
+    # --- many nodes -------------------------------------------------------------------------------
+
+    def judges_by_amounts(self, state: CycleState) -> bool:
+        return self._runner.filters_by_amounts(state)
+
+    def contested_nodes(self, pod: Pod) -> Set[str]:
+        return {node_name for node_name in self._nominator.nodes() if self._rivals(pod, node_name)}
+
+    def amounts_what_if(
+        self, state: CycleState, pod: Pod, rows: IntArray, kinds: Sequence[Pod]
+    ) -> ProfileAmountsWhatIf:
+        return ProfileAmountsWhatIf(self._runner, state.clone(), pod, self._snapshot.with_amounts(rows, kinds))
+
     # --- what-if ----------------------------------------------------------------------------------
 
     @contextmanager
@@ -105,3 +128,18 @@ class ProfileEvaluation:
         tell = self._runner.add_pod if add else self._runner.remove_pod
         (self._moves.add if add else self._moves.remove)(row, moved)
         return tell(state, pod, moved, self._snapshot.nodes[row])
+
+
+class ProfileAmountsWhatIf:
+    """Implements `framework.AmountsWhatIf`."""
+
+    def __init__(self, runner: Runner, state: CycleState, pod: Pod, nodes: AmountsTable) -> None:
+        self._runner = runner
+        self._state = state
+        self._pod = pod
+        self._nodes = nodes
+        self.add = nodes.add
+        self.remove = nodes.remove
+
+    def filter(self) -> FilterOutcome:
+        return self._runner.filter(self._state, self._pod, self._nodes)

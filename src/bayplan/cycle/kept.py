@@ -1,7 +1,7 @@
 """Kept answers: what a plugin said is remembered by the pod's sign and refreshed for the rows that changed.
 
-A plugin that declares `reads = NODE` or `USAGE` promises that its answer about a node follows from the pod's
-sign and that node alone (with its pods, for USAGE). So when a pod with an equal sign comes, only the nodes that
+A plugin that declares `reads = NODE`, `RESOURCES` or `USAGE` promises that its answer about a node follows from the pod's
+sign and that node alone (with its pods, for the latter two). So when a pod with an equal sign comes, only the nodes that
 changed since are asked about again, through the same method on a smaller table. The result is exactly that of
 asking about every node; tests/unit/cycle/test_kept.py holds it to that.
 
@@ -41,6 +41,8 @@ T = TypeVar("T")
 MAX_KEPT: Final = 512
 #: When more than this share of the rows changed, asking about all of them is cheaper.
 REFRESH_SHARE: Final = 0.25
+#: These answers change when pods come and go.
+_OF_PODS: Final = (Reads.USAGE, Reads.RESOURCES)
 
 
 class _Kept(Generic[T]):
@@ -171,7 +173,7 @@ class KeptAnswers:
     # ----------------------------------------------------------------------------------------------
 
     def _log(self, reads: Reads) -> ChangeLog:
-        return self._snapshot.usage_changes if reads is Reads.USAGE else self._snapshot.node_changes
+        return self._snapshot.usage_changes if reads in _OF_PODS else self._snapshot.node_changes
 
     @staticmethod
     def _stale_rows(position: int, log: ChangeLog, reads: Reads, n_nodes: int) -> IntArray | None:

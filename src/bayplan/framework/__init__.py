@@ -8,11 +8,13 @@ from bayplan.config.args import Args
 from bayplan.framework.answers import MAX_SCORE, MIN_SCORE, Answers, AskAlways, Scorer
 from bayplan.framework.binding import BindingRunner, BindPlan
 from bayplan.framework.calls import Bound, Caller, Observer
+from bayplan.framework.candidates import Candidate, Considered, Victims
 from bayplan.framework.construct import construct, construct_profile
 from bayplan.framework.contract import PluginError, check_class
 from bayplan.framework.diagnosis import Diagnosis
 from bayplan.framework.events import Action, ClusterEvent, Hint, QueueingHint, Resource
 from bayplan.framework.handle import (
+    AmountsWhatIf,
     Client,
     Clock,
     Evaluation,
@@ -37,7 +39,7 @@ from bayplan.framework.plugin import (
     registered_events,
 )
 from bayplan.framework.points import POINTS, Point
-from bayplan.framework.preemption import Candidate, Considered, Preemption, Victims
+from bayplan.framework.preemption import Preemption
 from bayplan.framework.profile import Placed, ProfilePlugins
 from bayplan.framework.registry import Registration, Registry
 from bayplan.framework.runner import PermitOutcome, PreFilterOutcome, Runner
@@ -51,6 +53,7 @@ __all__ = [
     "POINTS",
     "SUCCESS",
     "Action",
+    "AmountsWhatIf",
     "Answers",
     "Args",
     "AskAlways",

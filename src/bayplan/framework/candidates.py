@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, NamedTuple, TypeAlias
 
+from bayplan.framework.state import CycleState
 from bayplan.framework.status import Status
-from bayplan.model import Pod, earliest_start_time
+from bayplan.model import Pod, PodDisruptionBudget, earliest_start_time
 
 #: Added to every priority, so that a sum over more victims is never the smaller one (upstream MaxInt32+1).
 PRIORITY_SHIFT: Final = 2**31
@@ -18,6 +19,22 @@ _MIN_CHUNK: Final = 32
 #: highest priority, 3. the lowest sum of priorities, 4. the fewest victims, 5. the latest start of the most
 #: important ones.
 Rank: TypeAlias = tuple[int, int, int, int, float]
+
+NO_VICTIMS: Final = Status.unresolvable("No preemption victims found for incoming pod")
+
+
+def none_needed(node_name: str) -> Status:
+    """The pod fits with every pod left in place: then something else than the filters turned the node down."""
+    return Status.failed(f'expected at least one victim pod on node "{node_name}"')
+
+
+class DryRun(NamedTuple):
+    """What a dry run is given, the node apart."""
+
+    state: CycleState
+    pod: Pod
+    budgets: Sequence[PodDisruptionBudget]
+    now: datetime
 
 
 class Victims(NamedTuple):

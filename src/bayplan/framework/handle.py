@@ -6,12 +6,14 @@ the cluster. During a scheduling cycle the snapshot stands still.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from bayplan.framework.nodes import NodeTable
+    from bayplan.framework.outcomes import FilterOutcome
     from bayplan.framework.status import Status
+    from bayplan.framework.verdict import IntArray
     from bayplan.model import Node, Pod
 
 T = TypeVar("T")
@@ -119,6 +121,22 @@ class Nominator(Protocol):
         """The nodes that have nominated pods."""
 
 
+class AmountsWhatIf(Protocol):
+    """Some nodes with amounts requested on them that can be changed: a what-if on all of them at once.
+
+    Pods are moved by their kind, the number of one that requests the same; a node may be named several times.
+    """
+
+    def add(self, positions: IntArray, kinds: IntArray) -> None:
+        """A pod of kind *kinds[i]* more on the node at *positions[i]*."""
+
+    def remove(self, positions: IntArray, kinds: IntArray) -> None:
+        """A pod of kind *kinds[i]* fewer on the node at *positions[i]*."""
+
+    def filter(self) -> FilterOutcome:
+        """The profile's Filter plugins on these nodes, without nominated pods."""
+
+
 class Evaluation(Protocol):
     """Runs the profile's filters on what-ifs; this is what preemption is made of."""
 
@@ -131,6 +149,17 @@ class Evaluation(Protocol):
 
     def what_if(self) -> Any:
         """A context manager: pods moved within it are back where they were when it ends."""
+
+    def judges_by_amounts(self, state: Any) -> bool:
+        """Whether Filter, for the pod of *state*, looks at nothing of a node but the object and the amounts
+        requested on it (`Reads.RESOURCES`)."""
+
+    def contested_nodes(self, pod: Pod) -> Set[str]:
+        """The nodes with nominated pods that *pod* must leave room for."""
+
+    def amounts_what_if(self, state: Any, pod: Pod, rows: IntArray, kinds: Sequence[Pod]) -> AmountsWhatIf:
+        """A what-if on the nodes at *rows* in which pods that request what one of *kinds* does can be moved; only
+        where `judges_by_amounts`."""
 
 
 class Handle(Protocol):

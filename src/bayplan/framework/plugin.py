@@ -103,6 +103,9 @@ class Reads(Flag):
     NODE = auto()
     #: Node objects, other nodes' as well (how many have an image, say).
     ALL_NODES = auto()
+    #: The node object and the amounts that the pods on it request: `requested`, `nonzero_requested` and
+    #: `pod_counts` of a table, and nothing else about the pods. Preemption then tries many nodes at once.
+    RESOURCES = auto()
     #: The node and the pods on it.
     USAGE = auto()
     #: Anything else (other nodes, other objects, the clock, the plugin's own state): never keep an answer.

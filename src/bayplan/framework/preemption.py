@@ -10,18 +10,27 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayplan.framework.candidates import Candidate, Considered, Search, Victims, rank_of
+from bayplan.framework.candidates import (
+    NO_VICTIMS,
+    Candidate,
+    Considered,
+    DryRun,
+    Search,
+    Victims,
+    none_needed,
+    rank_of,
+)
 from bayplan.framework.diagnosis import Diagnosis, none_available
 from bayplan.framework.disruption import split_by_budget
 from bayplan.framework.nodes import NodeInfo
 from bayplan.framework.plugin import PostFilterResult
-from bayplan.framework.preemption_batch import BatchedDryRuns
+from bayplan.framework.preemption_batch import BatchedDryRun
 from bayplan.framework.state import CycleState
 from bayplan.framework.status import Code, Status
 from bayplan.framework.verdict import IntArray
@@ -29,8 +38,6 @@ from bayplan.model import Pod, PodDisruptionBudget, importance_key
 
 if TYPE_CHECKING:
     from bayplan.framework.handle import Handle
-
-NO_VICTIMS = Status.unresolvable("No preemption victims found for incoming pod")
 
 
 class Preemption:
@@ -88,34 +95,53 @@ class Preemption:
         """Dry runs on the nodes where evicting pods may help, until there are enough candidates."""
         rows = diagnosis.rows_with(Code.UNSCHEDULABLE)
         search = Search(self._n_candidates(len(rows)))
-        if len(rows):
-            order = np.roll(rows, -self._random.randrange(len(rows)))
-            dry_runs = self._dry_runs(state, pod)
-            while len(order) and not search.is_over:
-                chunk, order = np.split(order, [search.n_next])
-                for node_name, found in dry_runs(chunk):
-                    search.note(node_name, found)
-                    if search.is_over:
-                        break
+        if not len(rows):
+            return Considered([], {})
+        budgets = self._handle.informers.lister(PodDisruptionBudget).list()
+        dry_run = self._dry_run_by(DryRun(state, pod, budgets, self._now()))
+        order = np.roll(rows, -self._random.randrange(len(rows)))
+        while len(order) and not search.is_over:
+            chunk, order = np.split(order, [search.n_next])
+            for node_name, found in dry_run(chunk):
+                search.note(node_name, found)
+                if search.is_over:
+                    break
         return Considered(search.candidates, search.refused)
 
     def _n_candidates(self, n_nodes: int) -> int:
         return min(max(n_nodes * self._percentage // 100, self._absolute), n_nodes)
 
-    def _dry_runs(self, state: CycleState, pod: Pod) -> BatchedDryRuns | OneByOne:
-        """Many nodes at once if that comes to the same."""
-        one_by_one = OneByOne(self, self._handle, state, pod)
+    def _dry_run_by(self, given: DryRun) -> Callable[[IntArray], Iterable[tuple[str, Candidate | Status]]]:
+        """Many nodes at once if that comes to the same, else one by one: rows → what was found at each."""
         is_ours = type(self).select_victims is Preemption.select_victims
-        if is_ours and self._handle.evaluation.judges_by_amounts(state):
-            return BatchedDryRuns(self, self._handle, one_by_one)
-        return one_by_one
+        if is_ours and self._handle.evaluation.judges_by_amounts(given.state):
+            return BatchedDryRun(given, self._handle, self.potential_victims, self._dry_run_one).at
+        return lambda rows: self._one_by_one(given, rows)
+
+    def _one_by_one(self, given: DryRun, rows: IntArray) -> Iterator[tuple[str, Candidate | Status]]:
+        for row in rows.tolist():
+            node = self._handle.snapshot.nodes[row]
+            yield node.name, self._dry_run_one(given, node)
+
+    def _dry_run_one(self, given: DryRun, node: NodeInfo) -> Candidate | Status:
+        with self._handle.evaluation.what_if():
+            found = self.select_victims(given.state.clone(), given.pod, node, given.budgets)
+        if isinstance(found, Status):
+            return found
+        if not found.pods:
+            return none_needed(node.name)
+        return Candidate(node.name, found, rank_of(found, given.now))
+
+    def potential_victims(self, node: NodeInfo, pod: Pod) -> list[Pod]:
+        """The pods of *node* that *pod* may evict."""
+        return [other for other in node.pods if self.is_victim(node, other, pod)]
 
     def select_victims(
         self, state: CycleState, pod: Pod, node: NodeInfo, budgets: Sequence[PodDisruptionBudget]
     ) -> Victims | Status:
         """The fewest and least important pods of *node* to evict; a Status if that does not help."""
         # 1. Without all pods that may go, the pod must fit.
-        potential = [other for other in node.pods if self.is_victim(node, other, pod)]
+        potential = self.potential_victims(node, pod)
         for other in potential:
             if not (status := self._move(state, pod, other, node, add=False)).is_success:
                 return status
@@ -156,3 +182,27 @@ class Preemption:
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._handle.clock.now(), UTC)
+
+
+def _is_being_preempted(pod: Pod) -> bool:
+    if not pod.is_terminating:
+        return False
+    return any(
+        condition.type == "DisruptionTarget"
+        and condition.status == "True"
+        and condition.reason == "PreemptionByScheduler"
+        for condition in pod.status.conditions
+    )
+
+
+def _not_helpful(n_nodes: int, refused: dict[str, Status]) -> str:
+    reasons = Counter(reason for status in refused.values() for reason in status.reasons)
+    if len(refused) < n_nodes:
+        reasons["Preemption is not helpful for scheduling"] += n_nodes - len(refused)
+    return none_available(n_nodes, reasons)
+
+
+def _joined(errors: Sequence[str]) -> str:
+    """As Go prints several errors at once."""
+    distinct = list(dict.fromkeys(errors))
+    return distinct[0] if len(distinct) == 1 else "[" + ", ".join(distinct) + "]"

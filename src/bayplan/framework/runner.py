@@ -18,7 +18,7 @@ from bayplan.framework.calls import Bound, Caller, as_status, wrapped
 from bayplan.framework.diagnosis import Diagnosis
 from bayplan.framework.nodes import NodeInfo, NodeTable
 from bayplan.framework.outcomes import Decided, FilterOutcome, PluginScores, ScoreOutcome
-from bayplan.framework.plugin import Plugin, PostFilterResult, PreFilterResult
+from bayplan.framework.plugin import Plugin, PostFilterResult, PreFilterResult, Reads
 from bayplan.framework.profile import ProfilePlugins
 from bayplan.framework.state import CycleState
 from bayplan.framework.status import SUCCESS, Code, Status
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 #: upstream maxTimeout: Permit never holds a pod longer.
 MAX_PERMIT_SECONDS: Final = 15 * 60
+
+#: What a Filter plugin may read whose answer follows from the node objects and the amounts requested.
+_AMOUNTS: Final = (Reads.NODE, Reads.ALL_NODES, Reads.RESOURCES)
 
 
 class PreFilterOutcome(NamedTuple):
@@ -203,6 +206,14 @@ class Runner:
                 break
             statuses[position] = status.by(bound.name)
         return Verdict(len(nodes), statuses=statuses)
+
+    def filters_by_amounts(self, state: CycleState) -> bool:
+        """Whether Filter looks at nothing of a node but the object and the amounts requested on it, so that a
+        what-if may change the amounts alone."""
+        asked = [bound for bound in self._plugins.on("filter") if bound.name not in state.skip_filter]
+        if any(bound.is_per_node or bound.plugin.reads not in _AMOUNTS for bound in asked):
+            return False
+        return state.skip_filter >= self._add_pod.keys() | self._remove_pod.keys()
 
     def post_filter(self, state: CycleState, pod: Pod, diagnosis: Diagnosis) -> PostFilterResult:
         with self._plugins.timed("PostFilter") as done:

@@ -194,6 +194,7 @@ from bayplan.model.taints import (
 from bayplan.model.times import (
     format_micro_time,
     format_time,
+    micros_of,
     parse_time,
     time_of,
 )

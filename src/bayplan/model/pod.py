@@ -18,6 +18,7 @@ from bayplan.model.qos import pod_qos
 from bayplan.model.quantity_text import QuantityError
 from bayplan.model.request_summary import RequestSummary, summarize_requests
 from bayplan.model.resources import RequestOptions, Resources, pod_requests
+from bayplan.model.times import micros_of, time_of
 
 DEFAULT_PREEMPTION_POLICY: Final = "PreemptLowerPriority"
 _TERMINAL_PHASES: Final = frozenset({"Succeeded", "Failed"})
@@ -70,6 +71,12 @@ class Pod(KubeObject, frozen=True, kw_only=True):
     def is_terminating(self) -> bool:
         """Whether the pod is being deleted."""
         return self.metadata.deletion_timestamp is not None
+
+    @cached_property
+    def started_micros(self) -> int | None:
+        """When the pod started, in microseconds since the epoch; None if it has not. Raises ValueError."""
+        start = time_of(self.status.start_time)
+        return None if start is None else micros_of(start)
 
     @property
     def controller(self) -> OwnerReference | None:

@@ -1,7 +1,10 @@
 """Times of objects: RFC 3339 text as instants that compare, and instants as the text the API expects."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+
+_EPOCH = datetime.fromtimestamp(0, UTC)
+_MICROSECOND = timedelta(microseconds=1)
 
 
 @lru_cache(maxsize=65536)
@@ -16,6 +19,11 @@ def parse_time(text: str) -> datetime:
 def time_of(text: str | None) -> datetime | None:
     """The instant of an optional time; null and nothing are no time."""
     return parse_time(text) if text else None
+
+
+def micros_of(instant: datetime) -> int:
+    """Microseconds since the epoch, exactly."""
+    return (instant - _EPOCH) // _MICROSECOND
 
 
 def format_time(instant: datetime) -> str:

@@ -25,7 +25,7 @@ _HALF: Final = MAX_SCORE // 2
 class NodeResourcesBalancedAllocation(Plugin):
     name = "NodeResourcesBalancedAllocation"
     Args = NodeResourcesBalancedAllocationArgs
-    reads = Reads.USAGE
+    reads = Reads.RESOURCES
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status | None:
         """A pod that requests nothing would make no difference anywhere and so pile up on one node: skipped."""

@@ -67,7 +67,7 @@ class _Need(NamedTuple):
 class NodeResourcesFit(Plugin):
     name = "NodeResourcesFit"
     Args = NodeResourcesFitArgs
-    reads = Reads.USAGE
+    reads = Reads.RESOURCES
 
     def __init__(self, args: NodeResourcesFitArgs, handle: Handle) -> None:
         super().__init__(args, handle)

@@ -38,7 +38,7 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
 
 def test_the_installed_command_starts_light() -> None:
     """The command as users start it: what it imports for `--help`, told by the interpreter itself."""
-    run = subprocess.run(  # noqa: S603  our own interpreter
+    run = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", "from bayplan.cli import main; main()", "--help"],
         capture_output=True,
         text=True,

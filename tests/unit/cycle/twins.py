@@ -242,5 +242,6 @@ def arrays_of(decision: Decision) -> list[list[int]]:
         found += [entry.where.tolist() for entry in decision.record.filter.decided]
     if decision.scores is not None:
         found.append(decision.scores.totals.tolist())
-        found += [stage.tolist() for scores in decision.scores.by_plugin.values() for stage in scores]
+        for scores in decision.scores.by_plugin.values():
+            found += [scores.raw.tolist(), scores.normalized.tolist(), scores.weighted.tolist()]
     return found

@@ -1,0 +1,207 @@
+"""One HTTP/1.1 connection to the API server: one request at a time, kept open in between.
+
+Sans pool and sans policy: bytes of a request go out, a `Reply` or a stream of body bytes comes back. Made for cost:
+a request is one write, a reply is one future, and there is no timer per request (the pool looks after deadlines).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator
+from typing import NamedTuple, cast
+
+import httptools
+
+from bayplan.client.errors import TransportError
+
+#: A stream stops reading from the socket when this much is waiting to be taken.
+_HIGH_WATER_BYTES = 1 << 20
+#: A dead peer is noticed after about a minute and a half.
+_KEEP_ALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4))
+
+
+class Reply(NamedTuple):
+    """A whole answer, or the head of a streamed one, whose body comes through `Connection.body`."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+
+
+class Connection(asyncio.Protocol):
+    """See the module's text."""
+
+    def __init__(self) -> None:
+        self._transport: asyncio.Transport | None = None
+        self._parser = httptools.HttpResponseParser(self)
+        self._reply: asyncio.Future[Reply] | None = None
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._chunks: list[bytes] = []
+        self._until_eof = False
+        self._in_message = False
+        #: Whether the body of the reply under way is handed out as it arrives.
+        self._streaming = False
+        self.body: Body | None = None
+        #: Set by the pool: when the reply under way is overdue, by the loop's time.
+        self.deadline = 0.0
+        self.idle_since = 0.0
+        #: Whether an earlier request was answered on this connection.
+        self.used = False
+        self.closed = False
+
+    # --- towards the server -------------------------------------------------------------------------------
+
+    def send(self, request: bytes, *, streaming: bool = False) -> asyncio.Future[Reply]:
+        """Write a request; the future has its reply, or TransportError."""
+        transport = self._transport
+        future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        if transport is None or self.closed or transport.is_closing():
+            future.set_exception(TransportError("the connection was closed", sent=False))
+            return future
+        self._reply = future
+        self._streaming = streaming
+        transport.write(request)
+        return future
+
+    @property
+    def is_open(self) -> bool:
+        return not self.closed and self._transport is not None and not self._transport.is_closing()
+
+    def close(self) -> None:
+        """Close at once; a reply under way fails."""
+        self.fail("the connection was closed")
+
+    def fail(self, why: str) -> None:
+        """Give up the reply under way, and the connection with it."""
+        self._end(TransportError(why, sent=True))
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _end(self, error: TransportError) -> None:
+        self.closed = True
+        reply, self._reply = self._reply, None
+        if reply is not None and not reply.done():
+            reply.set_exception(error)
+        if self.body is not None:
+            self.body.finish(error)
+
+    # --- from the server: asyncio -------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        _keep_alive(transport.get_extra_info("socket"))
+
+    def data_received(self, data: bytes) -> None:
+        if self._reply is None and self.body is None:
+            self.close()  # nobody asked: a server about to close may say so with a 408
+            return
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError as error:
+            self.fail(f"the server does not speak HTTP/1.1: {error}")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._in_message and self._until_eof and exc is None:
+            self.on_message_complete()
+        self._end(TransportError(f"the connection was cut{f': {exc}' if exc else ''}", sent=True))
+
+    # --- from the server: httptools -----------------------------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        self._headers, self._chunks, self._until_eof = [], [], True
+        self._in_message = True
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._headers.append((name, value))
+        if self._until_eof and name.lower() in (b"content-length", b"transfer-encoding"):
+            self._until_eof = False
+
+    def on_headers_complete(self) -> None:
+        status = self._parser.get_status_code()
+        if not (self._streaming and 200 <= status < 300) or self._reply is None:
+            return
+        self.body = Body(self._transport)
+        reply, self._reply = self._reply, None
+        if not reply.done():
+            reply.set_result(Reply(status, self._headers, b""))
+
+    def on_body(self, data: bytes) -> None:
+        if self.body is not None:
+            self.body.feed(data)
+        else:
+            self._chunks.append(data)
+
+    def on_message_complete(self) -> None:
+        self._in_message = False
+        status = self._parser.get_status_code()
+        if 100 <= status < 200:
+            return
+        self.used = True
+        if self.body is not None:
+            self.body.finish(None)
+        reply, self._reply = self._reply, None
+        if not self._parser.should_keep_alive():
+            self.closed = True
+        if reply is not None and not reply.done():
+            chunks = self._chunks
+            reply.set_result(Reply(status, self._headers, chunks[0] if len(chunks) == 1 else b"".join(chunks)))
+        if self.closed and self._transport is not None:
+            self._transport.close()
+
+
+class Body(AsyncIterator[bytes]):
+    """The body of a streamed reply, in the pieces it came in. Ends with TransportError if it was cut."""
+
+    def __init__(self, transport: asyncio.Transport | None) -> None:
+        self._transport = transport
+        self._waiting: list[bytes] = []
+        self._size = 0
+        self._paused = False
+        self._ended = False
+        self._error: TransportError | None = None
+        self._wakeup: asyncio.Future[None] | None = None
+
+    def feed(self, data: bytes) -> None:
+        self._waiting.append(data)
+        self._size += len(data)
+        if self._size > _HIGH_WATER_BYTES and not self._paused and self._transport is not None:
+            self._paused = True
+            self._transport.pause_reading()
+        self._wake()
+
+    def finish(self, error: TransportError | None) -> None:
+        if not self._ended:
+            self._ended, self._error = True, error
+            self._wake()
+
+    def _wake(self) -> None:
+        if self._wakeup is not None and not self._wakeup.done():
+            self._wakeup.set_result(None)
+
+    async def __anext__(self) -> bytes:
+        while not self._waiting:
+            if self._error is not None:
+                raise self._error
+            if self._ended:
+                raise StopAsyncIteration
+            self._wakeup = asyncio.get_running_loop().create_future()
+            await self._wakeup
+        data = self._waiting[0] if len(self._waiting) == 1 else b"".join(self._waiting)
+        self._waiting.clear()
+        self._size = 0
+        if self._paused and self._transport is not None and not self._transport.is_closing():
+            self._paused = False
+            self._transport.resume_reading()
+        return data
+
+
+def _keep_alive(sock: socket.socket | None) -> None:
+    if sock is None:
+        return
+    with contextlib.suppress(OSError, AttributeError):
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for name, value in _KEEP_ALIVE:
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

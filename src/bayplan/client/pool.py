@@ -1,0 +1,134 @@
+"""Keep-alive connections: reused while they are good, bounded in number, and watched for overdue replies."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+
+from bayplan.client.connection import Connection, Reply
+from bayplan.client.errors import TransportError
+
+#: Below the 90 seconds after which an API server closes idle connections, so that we rarely write to a closed one.
+IDLE_SECONDS = 45.0
+_SWEEP_SECONDS = 1.0
+
+
+class Pool:
+    """Lends connections; who borrows one returns it with `release`, whatever happened."""
+
+    def __init__(self, connect: Callable[[], Awaitable[Connection]], *, limit: int) -> None:
+        self._connect = connect
+        self._limit = limit
+        #: The one used last is at the end, and used first.
+        self._idle: list[Connection] = []
+        self._busy: set[Connection] = set()
+        self._opening = 0
+        self._waiters: deque[asyncio.Future[None]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
+
+    async def exchange(self, request: bytes, timeout_seconds: float) -> tuple[Reply, Connection]:
+        """Send *request* on some connection and wait for its whole reply."""
+        connection = await self.acquire()
+        connection.deadline = asyncio.get_running_loop().time() + timeout_seconds
+        try:
+            return await connection.send(request), connection
+        except asyncio.CancelledError:
+            connection.close()  # the reply is still to come, and would be taken for the next one's
+            raise
+        finally:
+            self.release(connection)
+
+    async def acquire(self) -> Connection:
+        while True:
+            if self._closed:
+                raise TransportError("the client is closed", sent=False)
+            while self._idle:
+                connection = self._idle.pop()
+                if connection.is_open:
+                    self._busy.add(connection)
+                    return connection
+            if len(self._busy) + self._opening < self._limit:
+                return await self._open()
+            await self._wait()
+
+    async def _open(self) -> Connection:
+        self._opening += 1
+        try:
+            connection = await self._connect()
+        except BaseException:
+            self._wake_one()
+            raise
+        finally:
+            self._opening -= 1
+        self._busy.add(connection)
+        if self._closed:
+            self.release(connection)
+            raise TransportError("the client is closed", sent=False)
+        self._start_timer()
+        return connection
+
+    async def _wait(self) -> None:
+        """Until a place is free; it is taken by whoever runs first, so the caller looks again."""
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if waiter.done() and not waiter.cancelled():
+                self._wake_one()
+            raise
+
+    def release(self, connection: Connection) -> None:
+        self._busy.discard(connection)
+        if connection.is_open and not self._closed:
+            connection.idle_since = asyncio.get_running_loop().time()
+            self._idle.append(connection)
+        elif not connection.closed:
+            connection.close()
+        self._wake_one()
+
+    def _wake_one(self) -> None:
+        while self._waiters:
+            waiter = self._waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
+
+    # --- looking after ------------------------------------------------------------------------------------
+
+    def _start_timer(self) -> None:
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_SWEEP_SECONDS, self._sweep)
+
+    def _sweep(self) -> None:
+        self._timer = None
+        now = asyncio.get_running_loop().time()
+        for connection in [each for each in self._busy if each.deadline < now]:
+            connection.fail("no answer within the time limit")
+        stale = [each for each in self._idle if now - each.idle_since > IDLE_SECONDS or not each.is_open]
+        if stale:
+            self._idle = [each for each in self._idle if each not in stale]
+            for connection in stale:
+                connection.close()
+        if self._idle or self._busy:
+            self._start_timer()
+
+    def retire_idle(self) -> None:
+        """Close what is not in use: credentials have changed."""
+        idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def close(self) -> None:
+        """Close everything; requests under way fail."""
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self.retire_idle()
+        for connection in list(self._busy):
+            connection.close()
+        while self._waiters:
+            self._wake_one()

@@ -1,0 +1,138 @@
+"""The pods of many nodes as arrays: what batched preemption counts with.
+
+Entry *i* of every array speaks of pod *i*; the pods of one node follow each other. A node is known by its position
+in the table that is being tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayplan.framework.candidates import PRIORITY_SHIFT, Rank, Victims
+from bayplan.framework.disruption import Budgets
+from bayplan.framework.verdict import BoolArray, IntArray
+
+if TYPE_CHECKING:
+    from bayplan.model import Pod
+
+
+class FlatPods:
+    """The pods that may go."""
+
+    def __init__(self, by_node: Sequence[Sequence[Pod]]) -> None:
+        self.pods = list(chain.from_iterable(by_node))
+        #: int64, shape (n_pods,): the position of the pod's node.
+        self.of_node: IntArray = np.repeat(np.arange(len(by_node)), [len(pods) for pods in by_node])
+        summaries = [pod.request_summary for pod in self.pods]
+        distinct = dict(zip(summaries, self.pods, strict=True))
+        #: A pod of each kind; pods of one kind request the same.
+        self.exemplars = list(distinct.values())
+        numbers = {summary: number for number, summary in enumerate(distinct)}
+        #: int64, shape (n_pods,): the number of the pod's kind.
+        self.kinds: IntArray = np.fromiter((numbers[each] for each in summaries), np.int64, len(summaries))
+
+    def ranked(self, is_tried: BoolArray, now_micros: int, budgets: Budgets) -> RankedPods:
+        """The pods of the nodes in *is_tried* (bool, shape (n_nodes,)), the most important of each node first."""
+        kept = np.flatnonzero(is_tried[self.of_node])
+        pods = self.pods if len(kept) == len(self.pods) else [self.pods[i] for i in kept.tolist()]
+        priorities = np.fromiter((pod.priority for pod in pods), np.int64, len(pods))
+        starts = np.array([pod.started_micros for pod in pods], dtype=np.object_)
+        starts = np.where(starts == None, now_micros, starts).astype(np.int64)  # noqa: E711
+        order = np.lexsort((starts, -priorities, self.of_node[kept]))
+        kept = kept[order]
+        return RankedPods(
+            [self.pods[i] for i in kept.tolist()],
+            self.of_node[kept],
+            self.kinds[kept],
+            priorities[order],
+            starts[order],
+            budgets,
+        )
+
+
+class RankedPods:
+    """The pods that may go from nodes where that helps, by importance."""
+
+    def __init__(
+        self,
+        pods: list[Pod],
+        of_node: IntArray,
+        kinds: IntArray,
+        priorities: IntArray,
+        starts: IntArray,
+        budgets: Budgets,
+    ) -> None:
+        self.pods = pods
+        self.of_node = of_node
+        self.kinds = kinds
+        self._priorities = priorities
+        self._starts = starts
+        #: Where in the arrays each node's pods begin.
+        self._firsts = _firsts(of_node)
+        #: bool, shape (n_pods,): whose eviction a budget forbids; None if nobody's.
+        self._protected = self._find_protected(budgets) if budgets else None
+
+    def __len__(self) -> int:
+        return len(self.pods)
+
+    def _find_protected(self, budgets: Budgets) -> BoolArray | None:
+        ends = [*self._firsts[1:].tolist(), len(self.pods)]
+        found = [
+            violated
+            for first, end in zip(self._firsts.tolist(), ends, strict=True)
+            for violated in budgets.violations(self.pods[first:end])
+        ]
+        return np.array(found, dtype=np.bool_) if any(found) else None
+
+    def turns(self) -> Iterator[IntArray]:
+        """The first pod to be spared of every node, the second of every node that has one, and so on."""
+        n_pods = len(self.pods)
+        if not n_pods:
+            return
+        order = np.arange(n_pods)
+        if self._protected is not None:
+            order = np.lexsort((~self._protected, self.of_node))
+        sizes = np.diff(self._firsts, append=n_pods)
+        for turn in range(int(sizes.max())):
+            yield order[self._firsts[sizes > turn] + turn]
+
+    def victims(self, is_victim: BoolArray) -> dict[int, tuple[Victims, Rank]]:
+        """Position of a node → its victims, the most important first, and their rank; nodes without are left out."""
+        chosen = np.flatnonzero(is_victim)
+        if not len(chosen):
+            return {}
+        violations = np.zeros(len(chosen), dtype=np.int64)
+        if self._protected is not None:
+            # Of equally important pods, those with a budget come first.
+            keys = (~self._protected, self._starts, -self._priorities, self.of_node)
+            chosen = chosen[np.lexsort([key[chosen] for key in keys])]
+            violations = self._protected[chosen].astype(np.int64)
+        firsts = _firsts(self.of_node[chosen])
+        sizes = np.diff(firsts, append=len(chosen))
+        priorities = self._priorities[chosen]
+        leading = chosen[firsts]
+        pods = [self.pods[i] for i in chosen.tolist()]
+        found: dict[int, tuple[Victims, Rank]] = {}
+        for node, first, size, n_violations, highest, total, start in zip(
+            self.of_node[leading].tolist(),
+            firsts.tolist(),
+            sizes.tolist(),
+            np.add.reduceat(violations, firsts).tolist(),
+            self._priorities[leading].tolist(),
+            (np.add.reduceat(priorities, firsts) + sizes * PRIORITY_SHIFT).tolist(),
+            # The first is the most important, and of those as important the one that started first.
+            self._starts[leading].tolist(),
+            strict=True,
+        ):
+            rank = (n_violations, highest, total, size, -(start / 10**6))
+            found[node] = Victims(tuple(pods[first : first + size]), n_violations), rank
+        return found
+
+
+def _firsts(of_node: IntArray) -> IntArray:
+    """Where in *of_node*, whose equal entries follow each other, a new node begins."""
+    return np.flatnonzero(np.diff(of_node, prepend=-1))
