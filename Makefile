@@ -17,7 +17,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 .PHONY: help
 help: ## List every target.
-	@grep -hE '^[a-z][a-z0-9-]*:.*?## ' $(MAKEFILE_LIST) | sort | awk -F ':.*?## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z][a-z0-9-]*:.*?## ' $(MAKEFILE_LIST) | sort | awk -F ':.*?## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 .PHONY: install
 install: $(STAMP) ## Make the virtual environment; .venv/bin/bayplan is the command.
@@ -29,14 +29,27 @@ demo: $(STAMP) ## Show Bayplan at work on a few nodes in memory.
 .PHONY: test
 test: $(STAMP) ## Run the tests, with coverage of the core.
 	@echo "Running the tests ..."
-	@$(BIN)/python -m pytest -n auto --cov --cov-report=term:skip-covered $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n auto --cov --cov-report=term $(PYTEST_ARGS)
+
+.PHONY: e2e
+e2e: control-plane ## Run the tests against a real control plane (E2E_ARGS="-k kubectl" narrows it).
+	@echo "Running the end-to-end tests ..."
+	@$(BIN)/python -m pytest tests/e2e -m e2e $(E2E_ARGS)
+
+.PHONY: control-plane
+control-plane: $(STAMP) ## Find etcd and Kubernetes, or build them (minutes, once).
+	@$(BIN)/python -m tests.e2e.binaries
 
 .PHONY: check
 check: $(STAMP) ## Check format, lint, types and layers.
 	@echo "Format ..." && $(BIN)/ruff format --check --quiet . || { echo "run 'make format'"; exit 1; }
 	@echo "Lint ..."   && $(BIN)/ruff check --quiet .
 	@echo "Types ..."  && $(BIN)/mypy
-	@echo "Layers ..." && $(BIN)/lint-imports --cache-dir .import_linter_cache
+	@echo "Layers ..." && $(BIN)/lint-imports --no-logo --cache-dir .import_linter_cache
+
+.PHONY: conformance
+conformance: $(STAMP) ## Judge Bayplan against the recordings of kube-scheduler.
+	@$(BIN)/bayplan conformance tests/parity/golden/*.jsonl.gz
 
 .PHONY: format
 format: $(STAMP) ## Format the code and mend what the linter can mend.

@@ -55,7 +55,7 @@ def measure(name: str, mode: str, n_nodes: int, seconds: float) -> Result:
     # What is collected is the builder's garbage, not the scheduler's: keep it out of the measurement.
     gc.collect()
     gc.freeze()
-    while spent < seconds and n_decided < 20 * n_nodes:
+    while spent < seconds and n_decided < workload.max_pods_per_node * n_nodes:
         chunk = [next(fresh) for _ in range(_CHUNK)]
         start = time.process_time()
         _decide(scheduler, chunk)

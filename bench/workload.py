@@ -29,6 +29,8 @@ class Workload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     placed_per_node: int = 1
     #: The pods placed before, where they differ from the measured ones.
     placed_pod: dict[str, Any] | None = None
+    #: How many pods the measurement decides at most, for each node: as many as there is room for.
+    max_pods_per_node: float = 20
     #: Any other objects.
     objects: tuple[dict[str, Any], ...] = ()
     node_cpu: str = "32"

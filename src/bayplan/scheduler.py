@@ -53,6 +53,7 @@ class Profile:
     binding: BindingRunner
     evaluation: ProfileEvaluation
     cycle: SchedulingCycle
+    handle: ProfileHandle
 
 
 class Scheduler:
@@ -109,4 +110,4 @@ class Scheduler:
             ),
             seed=self._seed,
         )
-        return Profile(profile.scheduler_name, plugins, runner, BindingRunner(plugins), evaluation, cycle)
+        return Profile(profile.scheduler_name, plugins, runner, BindingRunner(plugins), evaluation, cycle, handle)

@@ -10,7 +10,7 @@ import http.client
 import json
 import ssl
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,8 +53,8 @@ class _Resource:
 class Api:
     """One API server as one user sees it. Safe to use from several threads.
 
-    `kind` is a kind (`Pod`), or one with its API version where several have it (`events.k8s.io/v1/Event`). Objects of
-    namespaced kinds are in `default` unless an argument or the object says otherwise.
+    `kind` is a kind (`Pod`), or one with its API version where several have it (`events.k8s.io/v1/Event`). Objects
+    of namespaced kinds are in `default` unless an argument or the object says otherwise.
     """
 
     def __init__(self, port: int, *, authority: Path, token: str, timeout: float = 30) -> None:
@@ -89,14 +89,14 @@ class Api:
         self,
         kind: str,
         name: str,
-        change: Object | list[Any],
+        change: Object | Sequence[Object],
         *,
         namespace: str = "default",
         subresource: str | None = None,
         how: str = "",
     ) -> Object:
         """Change an object: a dictionary is a merge patch and a list a JSON patch, unless `how` says otherwise."""
-        content_type = _PATCHES[how or ("json" if isinstance(change, list) else "merge")]
+        content_type = _PATCHES[how or ("merge" if isinstance(change, dict) else "json")]
         path = self._path(kind, name, namespace=namespace, subresource=subresource)
         return self.request("PATCH", path, change, content_type=content_type)
 
@@ -124,7 +124,7 @@ class Api:
     def watch(
         self, kind: str, *, namespace: str | None = None, timeout: float = 30, **options: str
     ) -> Iterator[tuple[str, Object]]:
-        """(type, object) for every change, from `resourceVersion` if it is given, until the server ends the watch."""
+        """(type, object) for every change, from `resourceVersion` if given, until the server ends the watch."""
         asked = {"watch": "true", "timeoutSeconds": str(int(timeout)), **options}
         path = f"{self._path(kind, namespace=namespace)}?{urlencode(asked)}"
         connection = self._connect(timeout + 5)
@@ -186,10 +186,10 @@ class Api:
             self._idle.append(connection)
             return status, answer
 
-    def ready(self) -> bool:
-        """Whether the API server serves, wholly."""
+    def ready(self, path: str = "/readyz") -> bool:
+        """Whether the server is there and says that it is well."""
         try:
-            return self.raw("GET", "/readyz")[0] == 200
+            return self.raw("GET", path)[0] == 200
         except (OSError, http.client.HTTPException):
             return False
 

@@ -6,8 +6,8 @@ Each program is looked for in this order, and taken only if it is of the minor v
 2. the folders of the PATH,
 3. the cache folder: BAYPLAN_CONTROL_PLANE, or bayplan/control-plane/<version> in the user's cache.
 
-`python -m tests.e2e.binaries` builds what is missing into the cache folder, from source, through the Go module proxy;
-the modules under control-plane/ pin every version. Tests only look: building takes minutes, and belongs to no test.
+`python -m tests.e2e.binaries` builds what is missing into the cache folder, from source, through the Go module
+proxy; the modules under control-plane/ pin every version. Tests only look: building takes minutes.
 """
 
 from __future__ import annotations
@@ -90,7 +90,9 @@ def require(env: Mapping[str, str] = os.environ) -> dict[str, Path]:
     """Every program's path, for a test."""
     found = find(env)
     if found.missing:
-        raise MissingProgramError(f"no {', '.join(found.missing)} here; 'make control-plane' builds what is missing")
+        raise MissingProgramError(
+            f"no {', '.join(found.missing)} here; 'make control-plane' builds what is missing"
+        )
     return found.paths
 
 
@@ -177,14 +179,23 @@ def _build(go: str, module: str, programs: Sequence[str], into: Path) -> None:
             # Build one by one: what they share is compiled with the first, and each line is a sign of life.
             _go(
                 go,
-                ["build", "-v", "-o", f"{building}/{program}", f"-ldflags={_linker_flags(module, version)}", _package(program)],
+                [
+                    "build",
+                    "-v",
+                    "-o",
+                    f"{building}/{program}",
+                    f"-ldflags={_linker_flags(module, version)}",
+                    _package(program),
+                ],
                 cwd=folder,
                 what=program,
             )
             # A program is in the cache only if it runs and says the right version.
             told = _version(Path(building) / program)
             if told != version:
-                raise MissingProgramError(f"{program} was built, but says it is {told or 'nothing'} and not {version}")
+                raise MissingProgramError(
+                    f"{program} was built, but says it is {told or 'nothing'} and not {version}"
+                )
             (Path(building) / program).rename(into / program)
     _say(f"Built in {time.monotonic() - started:.0f} s.")
 
@@ -206,7 +217,7 @@ def _linker_flags(module: str, version: str) -> str:
 
 
 def _go(go: str, arguments: Sequence[str], *, cwd: Path, what: str) -> None:
-    """Run Go, with what go.sum vouches for and nothing else; say now and then how far it is, and at the end how long it took."""
+    """Run Go on what go.sum vouches for; say now and then how far it is, and at the end how long it took."""
     started = said = time.monotonic()
     env = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off", "GOFLAGS": "-mod=readonly -buildvcs=false"}
     modules, packages, messages = 0, 0, []
@@ -221,7 +232,7 @@ def _go(go: str, arguments: Sequence[str], *, cwd: Path, what: str) -> None:
                 messages.append(line)
             if time.monotonic() - said >= PROGRESS_SECONDS:
                 said = time.monotonic()
-                _say(f"  {what}: {modules} modules fetched, {packages} packages compiled, {said - started:.0f} s ...")
+                _say(f"  {what}: {modules} modules fetched, {packages} packages compiled, {said - started:.0f} s")
     if running.returncode:
         raise MissingProgramError(f"{''.join(messages)}'go {' '.join(arguments)}' failed in {cwd}")
     _say(f"  {what}: done in {time.monotonic() - started:.0f} s")

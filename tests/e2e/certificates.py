@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+_VALID = ("-days", "2")
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -24,10 +26,8 @@ class Authority:
         self._folder = folder
         self.pair = Pair(folder / f"{name}.crt", folder / f"{name}.key")
         make_key(self.pair.key)
-        _openssl(
-            ["req", "-x509", "-new", "-key", self.pair.key, "-subj", f"/CN={name}", "-days", "2"]
-            + ["-out", self.pair.certificate]
-        )
+        subject = ("-subj", f"/CN={name}")
+        _openssl("req", "-x509", "-new", "-key", self.pair.key, *subject, *_VALID, "-out", self.pair.certificate)
 
     def client(self, file_name: str, *, user: str, groups: Sequence[str] = ()) -> Pair:
         """A certificate that Kubernetes reads as this user in these groups."""
@@ -45,23 +45,25 @@ class Authority:
         request, extension_file = self._folder / f"{file_name}.csr", self._folder / f"{file_name}.ext"
         make_key(pair.key)
         extension_file.write_text(extensions)
-        _openssl(["req", "-new", "-key", pair.key, "-subj", subject, "-out", request])
+        _openssl("req", "-new", "-key", pair.key, "-subj", subject, "-out", request)
+        issuer = ("-CA", self.pair.certificate, "-CAkey", self.pair.key, "-CAcreateserial")
         _openssl(
-            ["x509", "-req", "-in", request, "-CA", self.pair.certificate, "-CAkey", self.pair.key, "-CAcreateserial"]
-            + ["-days", "2", "-extfile", extension_file, "-out", pair.certificate]
+            "x509", "-req", "-in", request, *issuer, *_VALID, "-extfile", extension_file, "-out", pair.certificate
         )
         return pair
 
 
 def make_key(path: Path) -> None:
     """A private key; elliptic, because that takes no time."""
-    _openssl(["ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", path])
+    _openssl("ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", path)
 
 
-def _openssl(arguments: Sequence[str | Path]) -> None:
+def _openssl(*arguments: str | Path) -> None:
     program = shutil.which("openssl")
     if program is None:
-        raise FileNotFoundError("the end-to-end tests make their certificates with openssl, which is not on the PATH")
+        raise FileNotFoundError(
+            "the end-to-end tests make their certificates with openssl, which is not on the PATH"
+        )
     done = subprocess.run(  # noqa: S603
         [program, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
     )

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-#: Reads until the test process closes its end, by `stop` or by dying, then ends its process group, itself included.
+#: Reads until the test process closes its end, or dies; then ends its process group, itself included.
 _WATCHDOG = 'cat >/dev/null; rm -rf -- "$@"; kill -KILL 0'
 POLL_SECONDS = 0.02
 
@@ -23,10 +23,18 @@ class Process:
     """One running program; its output is in `log`."""
 
     def __init__(
-        self, name: str, arguments: Sequence[str | Path], *, log: Path, group: int, env: Mapping[str, str] | None = None
+        self,
+        name: str,
+        arguments: Sequence[str | Path],
+        *,
+        log: Path,
+        group: int,
+        env: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name
         self.log = log
+        #: Where it serves HTTPS, if the one who started it knows.
+        self.port: int | None = None
         with log.open("ab") as output:
             self._popen = subprocess.Popen(  # noqa: S603
                 [str(argument) for argument in arguments],
@@ -101,7 +109,9 @@ class ProcessGroup:
         )
         self._processes: list[Process] = []
 
-    def start(self, name: str, arguments: Sequence[str | Path], *, env: Mapping[str, str] | None = None) -> Process:
+    def start(
+        self, name: str, arguments: Sequence[str | Path], *, env: Mapping[str, str] | None = None
+    ) -> Process:
         """Start a program; one that was started before under this name continues its log."""
         log = self._logs / f"{name}.log"
         process = Process(name, arguments, log=log, group=self._watchdog.pid, env=env)

@@ -1,4 +1,4 @@
-"""A table of nodes whose requested amounts are its own: what would be if pods were not there, on many nodes at once.
+"""A table of nodes whose requested amounts are its own: a what-if on many nodes at once.
 
 Filters run on it as on any table, as long as they look at nothing but the node objects and the amounts requested
 (`Reads.RESOURCES`). The store is not touched, so there is nothing to undo.

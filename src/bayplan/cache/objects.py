@@ -57,6 +57,16 @@ class Objects:
     def _note_change(self) -> None:
         self.generation += 1
 
+    @property
+    def kinds(self) -> Sequence[type[Any]]:
+        """The kinds that somebody asked for: those to be watched."""
+        return tuple({*self._kinds, *self._callbacks})
+
+    @property
+    def custom_kinds(self) -> Sequence[tuple[str, str]]:
+        """The same for custom resources: apiVersion and plural."""
+        return tuple(self._custom)
+
     def lister(self, kind: type[T]) -> Kept[T]:
         return cast("Kept[T]", self._kinds[kind])
 

@@ -15,6 +15,7 @@ COMMANDS = {
     "config": ("bayplan.cli.config", "Show, check and migrate scheduler configurations."),
     "conformance": ("bayplan.cli.conformance", "Judge Bayplan against recordings of kube-scheduler."),
     "demo": ("bayplan.cli.demo", "Watch a plugin at work on a few nodes in memory."),
+    "run": ("bayplan.cli.run", "Schedule the pods of a cluster."),
 }
 
 

@@ -1,13 +1,14 @@
 """One HTTP/1.1 connection to the API server: one request at a time, kept open in between.
 
-Sans pool and sans policy: bytes of a request go out, a `Reply` or a stream of body bytes comes back. Made for cost:
-a request is one write, a reply is one future, and there is no timer per request (the pool looks after deadlines).
+No pool and no policy: bytes of a request go out, a `Reply` or a stream of body bytes comes back. Made for cost: a
+request is one write, a reply is one future, and there is no timer per request (the pool looks after deadlines).
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import socket
 from collections.abc import AsyncIterator
 from typing import NamedTuple, cast
@@ -39,13 +40,15 @@ class Connection(asyncio.Protocol):
         self._reply: asyncio.Future[Reply] | None = None
         self._headers: list[tuple[bytes, bytes]] = []
         self._chunks: list[bytes] = []
+        #: Whether the body ends where the connection ends: no length was given.
         self._until_eof = False
         self._in_message = False
+        self._in_body = False
         #: Whether the body of the reply under way is handed out as it arrives.
         self._streaming = False
         self.body: Body | None = None
         #: Set by the pool: when the reply under way is overdue, by the loop's time.
-        self.deadline = 0.0
+        self.deadline = math.inf
         self.idle_since = 0.0
         #: Whether an earlier request was answered on this connection.
         self.used = False
@@ -58,7 +61,7 @@ class Connection(asyncio.Protocol):
         transport = self._transport
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         if transport is None or self.closed or transport.is_closing():
-            future.set_exception(TransportError("the connection was closed", sent=False))
+            future.set_exception(TransportError("the connection was closed", sent=False, reused=True))
             return future
         self._reply = future
         self._streaming = streaming
@@ -103,15 +106,17 @@ class Connection(asyncio.Protocol):
             self.fail(f"the server does not speak HTTP/1.1: {error}")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self._in_message and self._until_eof and exc is None:
+        if self._in_body and self._until_eof and exc is None:
             self.on_message_complete()
-        self._end(TransportError(f"the connection was cut{f': {exc}' if exc else ''}", sent=True))
+        reused = self.used and not self._in_message
+        why = f"the connection was cut{f': {exc}' if exc else ''}"
+        self._end(TransportError(why, sent=True, reused=reused))
 
     # --- from the server: httptools -----------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
         self._headers, self._chunks, self._until_eof = [], [], True
-        self._in_message = True
+        self._in_message, self._in_body = True, False
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._headers.append((name, value))
@@ -119,6 +124,7 @@ class Connection(asyncio.Protocol):
             self._until_eof = False
 
     def on_headers_complete(self) -> None:
+        self._in_body = True
         status = self._parser.get_status_code()
         if not (self._streaming and 200 <= status < 300) or self._reply is None:
             return
@@ -134,7 +140,7 @@ class Connection(asyncio.Protocol):
             self._chunks.append(data)
 
     def on_message_complete(self) -> None:
-        self._in_message = False
+        self._in_message = self._in_body = False
         status = self._parser.get_status_code()
         if 100 <= status < 200:
             return

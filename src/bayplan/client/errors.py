@@ -28,10 +28,12 @@ class NotLeadingError(ClientError):
 class TransportError(ClientError):
     """No answer: the connection failed, was cut, or took too long."""
 
-    def __init__(self, message: str, *, sent: bool) -> None:
+    def __init__(self, message: str, *, sent: bool, reused: bool = False) -> None:
         super().__init__(message)
         #: Whether the server may have got the request, and may have done what it says.
         self.sent = sent
+        #: Whether it was on a kept connection and no byte of an answer came: most likely the server had closed it.
+        self.reused = reused
 
 
 class ApiError(ClientError):

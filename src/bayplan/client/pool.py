@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable
 
@@ -24,16 +25,20 @@ class Pool:
         self._idle: list[Connection] = []
         self._busy: set[Connection] = set()
         self._opening = 0
-        self._waiters: deque[asyncio.Future[None]] = deque()
+        self._waiters: deque[asyncio.Future[Connection | None]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
 
-    async def exchange(self, request: bytes, timeout_seconds: float) -> tuple[Reply, Connection]:
-        """Send *request* on some connection and wait for its whole reply."""
+    async def exchange(
+        self, request: bytes, timeout_seconds: float, before_send: Callable[[], None] | None = None
+    ) -> Reply:
+        """Send *request* on some connection and wait for its whole reply. *before_send* may raise instead."""
         connection = await self.acquire()
-        connection.deadline = asyncio.get_running_loop().time() + timeout_seconds
         try:
-            return await connection.send(request), connection
+            if before_send is not None:
+                before_send()
+            connection.deadline = asyncio.get_running_loop().time() + timeout_seconds
+            return await connection.send(request)
         except asyncio.CancelledError:
             connection.close()  # the reply is still to come, and would be taken for the next one's
             raise
@@ -41,27 +46,28 @@ class Pool:
             self.release(connection)
 
     async def acquire(self) -> Connection:
-        while True:
-            if self._closed:
-                raise TransportError("the client is closed", sent=False)
-            while self._idle:
-                connection = self._idle.pop()
-                if connection.is_open:
-                    self._busy.add(connection)
-                    return connection
-            if len(self._busy) + self._opening < self._limit:
-                return await self._open()
-            await self._wait()
+        """In the order of asking."""
+        if self._closed:
+            raise TransportError("the client is closed", sent=False)
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.is_open:
+                self._busy.add(connection)
+                return connection
+        if len(self._busy) + self._opening < self._limit:
+            self._opening += 1
+            return await self._open()
+        return await self._wait()
 
     async def _open(self) -> Connection:
-        self._opening += 1
+        """In a place that was taken with `_opening` before."""
         try:
             connection = await self._connect()
         except BaseException:
-            self._wake_one()
-            raise
-        finally:
             self._opening -= 1
+            self._offer_place()
+            raise
+        self._opening -= 1
         self._busy.add(connection)
         if self._closed:
             self.release(connection)
@@ -69,32 +75,52 @@ class Pool:
         self._start_timer()
         return connection
 
-    async def _wait(self) -> None:
-        """Until a place is free; it is taken by whoever runs first, so the caller looks again."""
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    async def _wait(self) -> Connection:
+        waiter: asyncio.Future[Connection | None] = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
         try:
-            await waiter
+            connection = await waiter
         except asyncio.CancelledError:
-            if waiter.done() and not waiter.cancelled():
-                self._wake_one()
+            if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
+                self._pass_on(waiter.result())
             raise
+        return connection if connection is not None else await self._open()
+
+    def _pass_on(self, connection: Connection | None) -> None:
+        """What a waiter was given and no longer wants."""
+        if connection is not None:
+            self.release(connection)
+        else:
+            self._opening -= 1
+            self._offer_place()
 
     def release(self, connection: Connection) -> None:
-        self._busy.discard(connection)
-        if connection.is_open and not self._closed:
+        connection.deadline = math.inf
+        if not connection.is_open or self._closed:
+            self._busy.discard(connection)
+            if not connection.closed:
+                connection.close()
+            self._offer_place()
+        elif (waiter := self._next_waiter()) is not None:
+            waiter.set_result(connection)
+        else:
+            self._busy.discard(connection)
             connection.idle_since = asyncio.get_running_loop().time()
             self._idle.append(connection)
-        elif not connection.closed:
-            connection.close()
-        self._wake_one()
 
-    def _wake_one(self) -> None:
+    def _offer_place(self) -> None:
+        """Somebody who waits may open a connection of their own."""
+        waiter = self._next_waiter()
+        if waiter is not None:
+            self._opening += 1
+            waiter.set_result(None)
+
+    def _next_waiter(self) -> asyncio.Future[Connection | None] | None:
         while self._waiters:
             waiter = self._waiters.popleft()
             if not waiter.done():
-                waiter.set_result(None)
-                return
+                return waiter
+        return None
 
     # --- looking after ------------------------------------------------------------------------------------
 
@@ -130,5 +156,5 @@ class Pool:
         self.retire_idle()
         for connection in list(self._busy):
             connection.close()
-        while self._waiters:
-            self._wake_one()
+        while (waiter := self._next_waiter()) is not None:
+            waiter.set_exception(TransportError("the client is closed", sent=False))

@@ -48,6 +48,7 @@ def _judge(
     tried_before = dict(replay.attempts)
     replay.apply(_as_it_is(replay, old), new)
     replay.run(WATCHING_SECONDS)
+    replay.close()
     for pod in pods:
         theirs = recorded[pod.name]
         was_tried = tried_before.get(pod.key, 0) > 0

@@ -41,20 +41,27 @@ class Preemptions:
         nominator: Nominator,
         recorder: EventRecorder,
         activate: Callable[[Iterable[Pod]], None],
+        current_pod: Callable[[Pod], Pod | None],
     ) -> None:
         self._evictor = evictor
         self._held = held
         self._nominator = nominator
         self._recorder = recorder
         self._activate = activate
+        #: The pod as the watch last showed it.
+        self._current_pod = current_pod
         #: uid of a preemptor → the last victim it waits for; None while there are others before it.
         self._running: dict[str, Pod | None] = {}
 
-    def is_running(self, preemptor_uid: str) -> bool:
-        return preemptor_uid in self._running
-
-    def last_victim(self, preemptor_uid: str) -> Pod | None:
-        return self._running.get(preemptor_uid)
+    def is_running(self, preemptor: Pod) -> bool:
+        """Whether *preemptor* must wait: its last victim is not on its way out yet."""
+        if preemptor.uid not in self._running:
+            return False
+        last = self._running[preemptor.uid]
+        if last is None:
+            return True
+        current = self._current_pod(last)
+        return current is not None and not current.is_terminating
 
     def start(self, preemptor: Pod, node_name: str, victims: Sequence[Pod]) -> asyncio.Task[None] | None:
         """Evict *victims* from *node_name* in the background."""

@@ -49,5 +49,7 @@ class ProfileHandle:
         self.evaluation: Evaluation = cast("Evaluation", _NotConnected("evaluation"))
         self.on_activate: Callable[[Iterable[Pod]], None] = lambda pods: _NotConnected("queue").activate(pods)
 
+        self.is_preempting: Callable[[Pod], bool] = lambda pod: False
+
     def activate(self, pods: Iterable[Pod]) -> None:
         self.on_activate(pods)

@@ -1,9 +1,9 @@
 """Kept answers: what a plugin said is remembered by the pod's sign and refreshed for the rows that changed.
 
-A plugin that declares `reads = NODE`, `RESOURCES` or `USAGE` promises that its answer about a node follows from the pod's
-sign and that node alone (with its pods, for the latter two). So when a pod with an equal sign comes, only the nodes that
-changed since are asked about again, through the same method on a smaller table. The result is exactly that of
-asking about every node; tests/unit/cycle/test_kept.py holds it to that.
+A plugin that declares `reads = NODE`, `RESOURCES` or `USAGE` promises that its answer about a node follows from
+the pod's sign and that node alone (with its pods, for the latter two). So when a pod with an equal sign comes,
+only the nodes that changed since are asked about again, through the same method on a smaller table. The result is
+exactly that of asking about every node; tests/unit/cycle/test_kept.py holds it to that.
 
 Answers are handed out and recorded, so a refreshed column is a new array: nobody's answer changes under them.
 """

@@ -7,7 +7,7 @@ in the table that is being tried.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,8 +40,8 @@ class FlatPods:
         kept = np.flatnonzero(is_tried[self.of_node])
         pods = self.pods if len(kept) == len(self.pods) else [self.pods[i] for i in kept.tolist()]
         priorities = np.fromiter((pod.priority for pod in pods), np.int64, len(pods))
-        starts = np.array([pod.started_micros for pod in pods], dtype=np.object_)
-        starts = np.where(starts == None, now_micros, starts).astype(np.int64)  # noqa: E711
+        started = [pod.started_micros for pod in pods]
+        starts = np.array([now_micros if start is None else start for start in started], dtype=np.int64)
         order = np.lexsort((starts, -priorities, self.of_node[kept]))
         kept = kept[order]
         return RankedPods(
@@ -80,10 +80,9 @@ class RankedPods:
         return len(self.pods)
 
     def _find_protected(self, budgets: Budgets) -> BoolArray | None:
-        ends = [*self._firsts[1:].tolist(), len(self.pods)]
         found = [
             violated
-            for first, end in zip(self._firsts.tolist(), ends, strict=True)
+            for first, end in pairwise([*self._firsts.tolist(), len(self.pods)])
             for violated in budgets.violations(self.pods[first:end])
         ]
         return np.array(found, dtype=np.bool_) if any(found) else None
@@ -101,7 +100,7 @@ class RankedPods:
             yield order[self._firsts[sizes > turn] + turn]
 
     def victims(self, is_victim: BoolArray) -> dict[int, tuple[Victims, Rank]]:
-        """Position of a node → its victims, the most important first, and their rank; nodes without are left out."""
+        """Position of a node → its victims, the most important first, and their rank; nodes without are absent."""
         chosen = np.flatnonzero(is_victim)
         if not len(chosen):
             return {}

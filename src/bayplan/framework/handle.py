@@ -194,3 +194,6 @@ class Handle(Protocol):
 
     def activate(self, pods: Iterable[Pod]) -> None:
         """Try these waiting pods again now, whatever their backoff."""
+
+    def is_preempting(self, pod: Pod) -> bool:
+        """Whether victims of *pod* are being evicted and the last of them is not on its way out yet."""

@@ -54,6 +54,8 @@ class Preemption:
         self._handle = handle
         self._percentage = min_candidate_nodes_percentage
         self._absolute = min_candidate_nodes_absolute
+        #: Nobody has changed the rule, so it need not be called for every pod.
+        self._goes_by_priority = type(self).is_victim is Preemption.is_victim
         self._random = random.Random(seed)  # noqa: S311  where to begin looking, not a secret
 
     # --- what a policy may change -----------------------------------------------------------------
@@ -134,6 +136,9 @@ class Preemption:
 
     def potential_victims(self, node: NodeInfo, pod: Pod) -> list[Pod]:
         """The pods of *node* that *pod* may evict."""
+        if self._goes_by_priority:
+            priority = pod.priority
+            return [other for other in node.pods if other.priority < priority]
         return [other for other in node.pods if self.is_victim(node, other, pod)]
 
     def select_victims(

@@ -1,8 +1,8 @@
 """Preemption's dry runs on many nodes at once.
 
-For pods whose filters look at nothing of a node but the object and the amounts requested on it, taking pods away is
-a subtraction, so the nodes of a chunk are tried together: every step of `Preemption.select_victims` is made for all
-of them before the next one. What is found for a node is exactly what `select_victims` finds for it;
+For pods whose filters look at nothing of a node but the object and the amounts requested on it, taking pods away
+is a subtraction, so the nodes of a chunk are tried together: every step of `Preemption.select_victims` is made for
+all of them before the next one. What is found for a node is exactly what `select_victims` finds for it;
 tests/unit/framework/test_preemption_batch.py holds it to that.
 """
 

@@ -42,13 +42,9 @@ class DefaultPreemption(Plugin):
             min_candidate_nodes_percentage=args.min_candidate_nodes_percentage,
             min_candidate_nodes_absolute=args.min_candidate_nodes_absolute,
         )
-        #: Pods whose victims are being evicted; whoever evicts them keeps this up to date.
-        self.preempting: set[str] = set()
 
     def pre_enqueue(self, pod: Pod) -> Status | None:
-        if pod.uid in self.preempting:
-            return Status.unresolvable(WAITING)
-        return None
+        return Status.unresolvable(WAITING) if self.handle.is_preempting(pod) else None
 
     def post_filter(self, state: CycleState, pod: Pod, verdicts: Diagnosis) -> PostFilterResult:
         result = self._preemption.preempt(state, pod, verdicts)

@@ -71,6 +71,11 @@ class PodHeap:
             heappop(self._heap)
         return info
 
+    @property
+    def n_entries(self) -> int:
+        """Dead ones included."""
+        return len(self._heap)
+
     def __len__(self) -> int:
         return len(self._entries)
 

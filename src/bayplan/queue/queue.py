@@ -169,7 +169,7 @@ class SchedulingQueue:
     def pop(self) -> QueuedPodInfo | None:
         """The pod to try next, in flight from now on; None if there is none.
 
-        Whoever pops calls either `done`, or `add_unschedulable_if_not_present`.
+        Whoever pops calls either `done`, or `add_unschedulable`.
         """
         while (info := self._places.pop()) is not None:
             info.attempts += 1
@@ -185,11 +185,11 @@ class SchedulingQueue:
         """Whether `pop` would give a pod."""
         return len(self._places.active) > 0 or self._places.backoff.n_poppable > 0
 
-    def done(self, pod: Pod) -> None:
+    def done(self, uid: str) -> None:
         """The pod will not come back: it is past Permit, or gone, or not to be scheduled after all."""
-        self._in_flight.done(pod.uid)
+        self._in_flight.done(uid)
 
-    def add_unschedulable_if_not_present(self, info: QueuedPodInfo) -> None:
+    def add_unschedulable(self, info: QueuedPodInfo) -> None:
         """An attempt failed. Before, note in *info* the pod as the watch shows it now, and who rejected it."""
         try:
             if self._places.get(info.key) is not None:

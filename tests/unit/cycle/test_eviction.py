@@ -26,6 +26,12 @@ class Cluster:
         self.log: list[str] = []
         self.events: list[str] = []
         self.activated: list[str] = []
+        self.leaving: set[str] = set()
+
+    def current_pod(self, pod: Pod) -> Pod | None:
+        """The watch shows a pod that was evicted as terminating."""
+        leaves = {"deletionTimestamp": "2026-01-01T00:00:00Z"} if pod.name in self.leaving else {}
+        return make_pod(pod.name, metadata=leaves)
 
     async def evict(self, victim: Pod, *, message: str) -> bool:
         assert message == "default-scheduler: preempting to accommodate a higher priority pod"
@@ -53,7 +59,7 @@ PREEMPTOR = make_pod("vip", priority=10, metadata={"uid": "vip-uid"})
 def preemptions(
     cluster: Cluster, nominator: PodNominator | None = None, held: HeldPods | None = None
 ) -> Preemptions:
-    return Preemptions(cluster, held or HeldPods(), nominator or PodNominator(), cluster, cluster.activate)
+    return Preemptions(cluster, held or HeldPods(), nominator or PodNominator(), cluster, cluster.activate, cluster.current_pod)
 
 
 async def test_victims_go_and_the_preemptor_is_held() -> None:
@@ -62,14 +68,14 @@ async def test_victims_go_and_the_preemptor_is_held() -> None:
     running = preemptions(cluster)
     task = running.start(PREEMPTOR, "a", [make_pod("v1"), make_pod("v2"), make_pod("v3")])
     assert task is not None
-    assert running.is_running("vip-uid")
+    assert running.is_running(PREEMPTOR)
     await asyncio.sleep(1.5)
     assert cluster.log == ["evict v1", "evict v2"]
-    last = running.last_victim("vip-uid")
-    assert last is not None
-    assert last.name == "v3"
+    assert running.is_running(PREEMPTOR)
+    cluster.leaving.add("v3")
+    assert not running.is_running(PREEMPTOR)
     await task
-    assert not running.is_running("vip-uid")
+    assert not running.is_running(PREEMPTOR)
     assert cluster.events == [f"{name}: Preempted by pod vip-uid on node a" for name in ("v1", "v2", "v3")]
     assert cluster.activated == []
 
@@ -97,7 +103,7 @@ async def test_failed_eviction_tries_the_preemptor_again() -> None:
     task = running.start(PREEMPTOR, "a", [make_pod("v1"), make_pod("v2")])
     assert task is not None
     await task
-    assert (cluster.activated, running.is_running("vip-uid")) == (["vip"], False)
+    assert (cluster.activated, running.is_running(PREEMPTOR)) == (["vip"], False)
     assert "evict v2" not in cluster.log
 
 

@@ -21,6 +21,7 @@ from bayplan.cycle.evaluation import ProfileEvaluation
 from bayplan.framework import (
     Clock,
     Considered,
+    CycleState,
     FilterOutcome,
     Registry,
     Runner,
@@ -34,6 +35,13 @@ from bayplan.scheduler import Scheduler
 from bayplan.testing import VirtualClock
 
 Raw = dict[str, Any]
+
+
+class OneByOne(ProfileEvaluation):
+    """Has preemption try its nodes one by one."""
+
+    def judges_by_amounts(self, state: CycleState) -> bool:
+        return False
 
 
 class PlainScheduler:
@@ -57,7 +65,7 @@ class PlainScheduler:
             nominator=self.nominator,
         )
         runner = Runner(construct_profile(profile, registry, handle))
-        handle.evaluation = evaluation = ProfileEvaluation(runner, snapshot, self.nominator)
+        handle.evaluation = evaluation = OneByOne(runner, snapshot, self.nominator)
         return SchedulingCycle(
             runner,
             evaluation,

@@ -17,7 +17,7 @@ from bayplan.framework import (
     Preemption,
     Status,
 )
-from bayplan.framework.preemption import split_by_budget
+from bayplan.framework.disruption import split_by_budget
 from bayplan.model import Pod, PodDisruptionBudget
 from bayplan.testing import Harness, make_node, make_pod
 

@@ -1,0 +1,125 @@
+"""Events, and the series that equal ones are drawn together to: pure, as client-go's tools/events does it.
+
+The first event of its kind is written at once. The second makes it a series, and that is written; from then on
+only a count goes up, which is written now and then (refresh) and when nothing has come for a while (finish).
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Hashable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from bayplan.model import KubeObject, format_micro_time
+
+NOTE_BYTES = 1024  # validation.NoteLengthLimit
+_CUT = " ..."
+FINISH_SECONDS = 360.0
+REFRESH_SECONDS = 1800.0
+#: client-go remembers every event of the last six to twelve minutes: too much at a thousand binds a second.
+MAX_REMEMBERED = 50_000
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_SUBDOMAIN_LENGTH = 253
+
+
+def cut_note(note: str) -> str:
+    """At most 1024 bytes of UTF-8; what is longer ends in " ...", and never in half a character."""
+    data = note.encode()
+    if len(data) <= NOTE_BYTES:
+        return note
+    return data[: NOTE_BYTES - len(_CUT)].decode(errors="ignore") + _CUT
+
+
+def reference(value: KubeObject) -> dict[str, str]:
+    """An ObjectReference to exactly this version of *value*."""
+    meta = value.metadata
+    fields = {
+        "kind": value.KIND,
+        "namespace": meta.namespace,
+        "name": meta.name,
+        "uid": meta.uid,
+        "apiVersion": value.API_VERSION,
+        "resourceVersion": meta.resource_version,
+    }
+    return {name: text for name, text in fields.items() if text}
+
+
+def event_name(regarding: str, nanoseconds: int) -> str:
+    name = f"{regarding}.{nanoseconds:x}"
+    if len(name) <= _SUBDOMAIN_LENGTH and _SUBDOMAIN.fullmatch(name):
+        return name
+    return str(uuid.uuid4())
+
+
+def micro_time(now: float) -> str:
+    return format_micro_time(datetime.fromtimestamp(now, UTC))
+
+
+@dataclass(slots=True)
+class Occurrence:
+    """An event as it was or will be written."""
+
+    event: dict[str, Any]
+    #: When it last happened, in seconds since the epoch.
+    last: float
+    count: int = 1
+
+    @property
+    def namespace(self) -> str:
+        namespace: str = self.event["metadata"]["namespace"]
+        return namespace
+
+    @property
+    def name(self) -> str:
+        name: str = self.event["metadata"]["name"]
+        return name
+
+    @property
+    def is_series(self) -> bool:
+        return self.count > 1
+
+    def series(self) -> dict[str, Any]:
+        return {"count": self.count, "lastObservedTime": micro_time(self.last)}
+
+    def whole(self) -> dict[str, Any]:
+        """The event to create, series included."""
+        return {**self.event, "series": self.series()} if self.is_series else self.event
+
+
+class Aggregator:
+    """Remembers what was told, and says what is to be written."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, Occurrence] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def known(self, key: Hashable) -> Occurrence | None:
+        return self._known.get(key)
+
+    def add(self, key: Hashable, occurrence: Occurrence) -> None:
+        """An event of which there is none like it."""
+        if len(self._known) >= MAX_REMEMBERED:
+            del self._known[next(iter(self._known))]
+        self._known[key] = occurrence
+
+    def again(self, occurrence: Occurrence, now: float) -> bool:
+        """It happened once more; whether that makes it a series, to be written now."""
+        occurrence.count += 1
+        occurrence.last = now
+        return occurrence.count == 2
+
+    def series(self) -> list[Occurrence]:
+        """All series, to be refreshed."""
+        return [each for each in self._known.values() if each.is_series]
+
+    def finish(self, now: float) -> list[Occurrence]:
+        """Forget what has not happened for a while; the series among it, to be written a last time."""
+        old = {key: each for key, each in self._known.items() if each.last < now - FINISH_SECONDS}
+        for key in old:
+            del self._known[key]
+        return [each for each in old.values() if each.is_series]

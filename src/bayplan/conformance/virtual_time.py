@@ -1,0 +1,65 @@
+"""Virtual time for replays: a clock, and coroutines that sleep by it. No event loop."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Coroutine, Generator
+from heapq import heappop, heappush
+from typing import Any
+
+
+class ReplayClock:
+    """Implements `framework.Clock`. Sleeping hands control back, with the time to wake up."""
+
+    def __init__(self, start: float) -> None:
+        self.time = start
+
+    def now(self) -> float:
+        return self.time
+
+    def monotonic(self) -> float:
+        return self.time
+
+    async def sleep(self, seconds: float) -> None:
+        await _Sleep(self.time + seconds)
+
+
+class _Sleep:
+    def __init__(self, until: float) -> None:
+        self._until = until
+
+    def __await__(self) -> Generator[float, None, None]:
+        yield self._until
+
+
+class Tasks:
+    """Coroutines that go on at the same time, and await nothing but the clock."""
+
+    def __init__(self, clock: ReplayClock) -> None:
+        self._clock = clock
+        self._numbers = itertools.count()
+        #: When to go on, a number for the order among equals, and with what.
+        self._heap: list[tuple[float, int, Coroutine[Any, Any, None]]] = []
+
+    def start(self, task: Coroutine[Any, Any, None], delay: float = 0.0) -> None:
+        heappush(self._heap, (self._clock.time + delay, next(self._numbers), task))
+
+    @property
+    def next_due(self) -> float | None:
+        return self._heap[0][0] if self._heap else None
+
+    def resume_due(self) -> None:
+        """Go on with every task whose time has come."""
+        while self._heap and self._heap[0][0] <= self._clock.time:
+            _, number, task = heappop(self._heap)
+            try:
+                until = task.send(None)
+            except StopIteration:
+                continue
+            heappush(self._heap, (until, number, task))
+
+    def close(self) -> None:
+        """Give up what has not come to its end."""
+        for _, _, task in self._heap:
+            task.close()
+        self._heap.clear()

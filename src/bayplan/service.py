@@ -1,0 +1,214 @@
+"""The service: a scheduler against an API server.
+
+Informers feed the handlers, a loop tries pods while there are any, binding cycles run beside it. Only a leader
+tries pods; everything is read in any case, so that a new leader can start at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final
+
+from bayplan.config import Loaded
+from bayplan.cycle.attempts import Attempts
+from bayplan.cycle.binding import BindingCycle
+from bayplan.cycle.commit import Committer
+from bayplan.cycle.eviction import Preemptions
+from bayplan.cycle.failure import FailureHandler
+from bayplan.cycle.scheduling import SchedulingCycle
+from bayplan.cycle.waiting import HeldPods
+from bayplan.model import KubeObject, Node, Pod
+from bayplan.observe.record import Ring
+from bayplan.queue import SchedulingQueue
+from bayplan.scheduler import Profile, Scheduler
+from bayplan.watch.handlers import ClusterHandlers
+from bayplan.watch.informers import Informers
+from bayplan.writer import ApiWriter
+
+if TYPE_CHECKING:
+    from bayplan.client import EventBroadcaster, KubeClient
+    from bayplan.cycle.decision import Decision
+    from bayplan.framework import Clock, Registry
+
+logger = logging.getLogger("bayplan.service")
+
+#: The loop tries pods for this long before it lets I/O have its turn.
+SLICE_SECONDS: Final = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class LiveProfile:
+    """A profile with both cycles and what follows from a failure."""
+
+    cycle: SchedulingCycle
+    committer: Committer
+    binding_cycle: BindingCycle
+    failures: FailureHandler
+    preemptions: Preemptions
+
+    def make_room(self, preemptor: Pod, decision: Decision) -> None:
+        if decision.nominate:
+            self.preemptions.start(preemptor, decision.nominate, decision.victims)
+
+
+class SchedulerService:
+    """See the module's text."""
+
+    def __init__(
+        self,
+        loaded: Loaded,
+        registry: Registry,
+        client: KubeClient,
+        broadcaster: EventBroadcaster,
+        *,
+        clock: Clock,
+        seed: int | None = None,
+    ) -> None:
+        self._clock = clock
+        self._client = client
+        self._broadcaster = broadcaster
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._ready = asyncio.Event()
+        self.records = Ring()
+        self.scheduler = Scheduler(loaded, registry, clock=clock, seed=seed)
+        self.held = HeldPods()
+        self.queue = SchedulingQueue(
+            {name: profile.plugins for name, profile in self.scheduler.profiles.items()},
+            self.scheduler.nominator,
+            clock,
+            initial_backoff_seconds=loaded.config.pod_initial_backoff_seconds,
+            max_backoff_seconds=loaded.config.pod_max_backoff_seconds,
+            has_extenders=bool(loaded.config.extenders),
+            on_ready=self._ready.set,
+        )
+        self.handlers = ClusterHandlers(
+            self.scheduler.cache,
+            self.scheduler.objects,
+            self.queue,
+            lambda name: name in self.scheduler.profiles,
+            self._give_up,
+        )
+        self._writer = ApiWriter(client, self._start)
+        profiles = {name: self._live(profile) for name, profile in self.scheduler.profiles.items()}
+        self._attempts = Attempts(
+            profiles, self.scheduler.cache, self.queue, start=self._start, records=self.records
+        )
+        self.informers = Informers(client, clock)
+
+    def _live(self, profile: Profile) -> LiveProfile:
+        recorder = self._broadcaster.recorder(profile.name)
+        nominator = self.scheduler.nominator
+        preemptions = Preemptions(
+            self._writer, self.held, nominator, recorder, self.queue.activate, self._current_pod
+        )
+        handle = profile.handle
+        handle.client, handle.recorder, handle.waiting_pods = self._client, recorder, self.held
+        handle.on_activate, handle.is_preempting = self.queue.activate, preemptions.is_running
+        return LiveProfile(
+            profile.cycle,
+            Committer(profile.runner, self.scheduler.cache, nominator, self.held),
+            BindingCycle(profile.binding, self.held, self.queue, recorder, self._writer),
+            FailureHandler(self.queue, nominator, recorder, self._writer, self._current_pod),
+            preemptions,
+        )
+
+    # --- running ----------------------------------------------------------------------------------
+
+    async def sync(self) -> None:
+        """Read the whole cluster, and go on watching it."""
+        kinds: set[type[KubeObject]] = {Pod, Node, *self.scheduler.objects.kinds}
+        for kind in kinds:
+            self.informers.on_change(kind, self._changed)
+        for api_version, plural in self.scheduler.objects.custom_kinds:
+            callback = partial(self._custom_changed, api_version, plural)
+            self.informers.on_custom_change(api_version, plural, callback)
+        self._broadcaster.start()
+        self.informers.start()
+        await self.informers.wait_synced()
+        logger.info("Caches are synced: %d nodes, %d pods", self.scheduler.cache.n_nodes, len(self.handlers.pods))
+
+    async def schedule(self, stop: asyncio.Event) -> None:
+        """Try pods until *stop* is set; binds under way are finished then."""
+        stopping = asyncio.create_task(stop.wait())
+        try:
+            while not stop.is_set():
+                self._ready.clear()
+                self.queue.flush()
+                if self._try_some(stop):
+                    await asyncio.sleep(0)
+                else:
+                    await self._wait(stopping)
+        finally:
+            stopping.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=30)
+
+    def _try_some(self, stop: asyncio.Event) -> bool:
+        """Try pods for one slice; False if there are none."""
+        start = perf_counter()
+        while (info := self.queue.pop()) is not None:
+            self._attempts.attempt(info)
+            if perf_counter() - start > SLICE_SECONDS or stop.is_set():
+                return True
+        return False
+
+    async def _wait(self, stopping: asyncio.Task[bool]) -> None:
+        """Until a pod is ready, or the clock has something for the queue to do."""
+        now = self._clock.now()
+        due = self.queue.next_wakeup(now)
+        ready = asyncio.create_task(self._ready.wait())
+        await asyncio.wait(
+            {ready, stopping},
+            timeout=None if due is None else max(due - now, 0.0),
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        ready.cancel()
+
+    async def close(self) -> None:
+        await self.informers.stop()
+        await self._broadcaster.stop()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # ----------------------------------------------------------------------------------------------
+
+    def _changed(self, old: KubeObject | None, new: KubeObject | None) -> None:
+        try:
+            self.handlers.apply(old, new)
+        except ValueError as error:
+            # An object that cannot be read is left out; nothing else stops.
+            logger.error("Left out: %s", error)
+
+    def _custom_changed(
+        self, api_version: str, plural: str, old: dict[str, Any] | None, new: dict[str, Any] | None
+    ) -> None:
+        kept = self.scheduler.objects.custom(api_version, plural)
+        present = new if new is not None else old
+        if present is None:
+            return
+        metadata = present["metadata"]
+        namespace, name = metadata.get("namespace", ""), metadata["name"]
+        if new is None:
+            kept.remove(namespace, name)
+        else:
+            kept.set(namespace, name, new)
+        self.handlers.apply_custom(api_version, plural, old, new)
+
+    def _current_pod(self, pod: Pod) -> Pod | None:
+        return self.handlers.pods.get(pod.key)
+
+    def _give_up(self, pod: Pod) -> bool:
+        held = self.held.get(pod.uid)
+        return held is not None and held.reject("", "removed")
+
+    def _start(self, running: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(running)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task

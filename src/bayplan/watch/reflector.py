@@ -1,0 +1,272 @@
+"""A reflector keeps a copy of one collection of the API server: list once, then watch.
+
+        ┌────────── expired (410) ──────────┐
+        ▼                                   │
+      list ──▶ replace ──▶ synced ──▶ watch ┤
+        ▲                      ▲            │
+        └── backoff ◀─ error   └── resume ◀─┘ ended, cut, refused
+
+Comes in: a `Source`. Goes out: every change as *handler(old, new)*; old is None on creation, new on deletion. A
+list that follows a gap yields the deletions that were missed. An object that cannot be decoded is logged and left
+out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Mapping
+from typing import Generic, TypeVar
+
+import msgspec
+
+from bayplan.client.backoff import Backoff, Random, jittered
+from bayplan.client.errors import ApiError, ClientError, ExpiredError, NotFoundError, api_error
+from bayplan.framework import Clock
+from bayplan.model import ObjectError
+from bayplan.watch.decoder import (
+    ADDED,
+    BOOKMARK,
+    ERROR,
+    MODIFIED,
+    WatchDecoder,
+    WatchError,
+    WatchEvent,
+    read_head,
+)
+from bayplan.watch.listing import Source, list_all
+from bayplan.watch.resource import Identity, WatchedResource
+
+logger = logging.getLogger("bayplan.watch")
+
+T = TypeVar("T")
+Handler = Callable[[T | None, T | None], None]
+
+#: As client-go: a watch lasts five to ten minutes, so that not all of them begin anew at the same time.
+WATCH_SECONDS = 300.0
+#: What the server may be late with ending a watch before we do.
+_GRACE_SECONDS = 30.0
+#: A watch that ends sooner than this without an event is a failure, or we would ask again and again.
+_SHORT_SECONDS = 1.0
+#: How often the loop gets a turn while a long list is worked off.
+_SLICE = 200
+#: A resource that the server does not serve is asked for again this often: its definition may come.
+MISSING_SECONDS = 30.0
+
+
+def client_go_backoff(rng: Random = random.random) -> Backoff:
+    """0.8 s, doubled up to 30 s, jittered by as much again; starts anew after two quiet minutes."""
+    return Backoff(0.8, 30.0, reset_after=120.0, rng=rng)
+
+
+class Reflector(Generic[T]):
+    """See the module's text."""
+
+    def __init__(
+        self,
+        source: Source,
+        resource: WatchedResource[T],
+        handler: Handler[T],
+        clock: Clock,
+        *,
+        rng: Random = random.random,
+    ) -> None:
+        self._source = source
+        self._resource = resource
+        self._handler = handler
+        self._clock = clock
+        self._rng = rng
+        self._backoff = client_go_backoff(rng)
+        #: Key → the object as last seen.
+        self._objects: dict[str, T] = {}
+        self._resource_version = "0"
+        self._must_list = True
+        self._missing = False
+        #: Set when the first list is handed on.
+        self.synced = asyncio.Event()
+
+    @property
+    def objects(self) -> Mapping[str, T]:
+        """The copy, by `namespace/name`."""
+        return self._objects
+
+    @property
+    def resource_version(self) -> str:
+        """Of the last list, event or bookmark."""
+        return self._resource_version
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            try:
+                if self._must_list:
+                    await self._list()
+                delay = await self._watch()
+            except ExpiredError as error:
+                delay = self._expired(error)
+            except NotFoundError as error:
+                delay = await self._not_served(error)
+            except (ClientError, WatchError, msgspec.DecodeError) as error:
+                delay = self._next_delay()
+                if isinstance(error, ApiError) and error.retry_after is not None:
+                    delay = max(delay, jittered(error.retry_after, 0.2, self._rng))
+                what = "list" if self._must_list else "watch"
+                logger.warning(
+                    "Cannot %s %s, trying again in %.1f s: %s", what, self._resource.name, delay, describe(error)
+                )
+            if delay:
+                await self._clock.sleep(delay)
+
+    # --- list ---------------------------------------------------------------------------------------------
+
+    async def _list(self) -> None:
+        listing = await list_all(
+            self._source, self._resource.path, self._resource.selectors, self._resource_version
+        )
+        await self._replace(listing.items)
+        self._resource_version = listing.resource_version
+        self._must_list = self._missing = False
+        if not self.synced.is_set():
+            logger.debug("Caches populated: type=%s objects=%d", self._resource.name, len(self._objects))
+            self.synced.set()
+
+    async def _replace(self, items: list[bytes]) -> None:
+        """Make the copy equal to the list, change by change."""
+        seen = set()
+        for i, data in enumerate(items, 1):
+            new = self._decode(data)
+            if new is not None:
+                identity = self._resource.identify(new)
+                seen.add(identity.key)
+                if new != self._objects.get(identity.key):
+                    self._put(identity, new)
+            if i % _SLICE == 0:
+                await asyncio.sleep(0)
+        for key in [key for key in self._objects if key not in seen]:
+            self._remove(key)
+
+    def _expired(self, error: ExpiredError) -> float:
+        """What we have seen is no longer known: list again. Twice in a row, and without asking for a version."""
+        logger.debug("Listing %s anew: %s", self._resource.name, error)
+        was_listing, self._must_list = self._must_list, True
+        if not was_listing:
+            return 0.0
+        if not self._resource_version:
+            return self._next_delay()
+        self._resource_version = ""
+        return 0.0
+
+    async def _not_served(self, error: NotFoundError) -> float:
+        """A custom resource without its definition: there are none of it, for now."""
+        if not self._missing:
+            logger.warning("The server does not serve %s; going on without: %s", self._resource.name, error)
+        self._missing = self._must_list = True
+        await self._replace([])
+        self._resource_version = "0"
+        self.synced.set()
+        return jittered(MISSING_SECONDS, 0.5, self._rng)
+
+    # --- watch --------------------------------------------------------------------------------------------
+
+    async def _watch(self) -> float:
+        """Follow one watch to its end; seconds to wait before the next one."""
+        seconds = jittered(WATCH_SECONDS, 1.0, self._rng)
+        query: dict[str, str | int] = {
+            **self._resource.selectors,
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": self._resource_version,
+            "timeoutSeconds": int(seconds),
+        }
+        began = self._clock.monotonic()
+        n_events = 0
+        decoder = WatchDecoder()
+        try:
+            async with (
+                asyncio.timeout(seconds + _GRACE_SECONDS),
+                self._source.stream(self._resource.path, query) as stream,
+            ):
+                async for data in stream:
+                    for event in decoder.feed(data):
+                        self._apply(event)
+                        n_events += event.type != BOOKMARK
+            decoder.finish()
+        except TimeoutError:
+            pass  # the server forgot to end it
+        except (ClientError, WatchError) as error:
+            if isinstance(error, ApiError) or not n_events:
+                raise
+            logger.debug("Watch of %s was cut, resuming: %s", self._resource.name, error)
+        if n_events or self._clock.monotonic() - began >= _SHORT_SECONDS:
+            self._backoff.reset()
+            return 0.0
+        return self._next_delay()
+
+    def _next_delay(self) -> float:
+        return self._backoff.next_delay(self._clock.monotonic())
+
+    def _apply(self, event: WatchEvent) -> None:
+        if event.type == ERROR:
+            raise _error_of(event.object)
+        new = self._decode(event.object) if event.type in (ADDED, MODIFIED) else None
+        if new is not None:
+            identity = self._resource.identify(new)
+            version = identity.resource_version
+            self._put(identity, new)
+        else:
+            head = read_head(event.object)
+            version = head.metadata.resource_version
+            if event.type != BOOKMARK:
+                self._remove(head.key)
+        if version:
+            self._resource_version = version
+
+    # --- the copy -----------------------------------------------------------------------------------------
+
+    def _decode(self, data: bytes) -> T | None:
+        try:
+            return self._resource.decode(data)
+        except ObjectError as error:
+            logger.error("Left out an object that cannot be read: %s", error)
+            return None
+
+    def _put(self, identity: Identity, new: T) -> None:
+        old = self._objects.get(identity.key)
+        if old is not None and self._resource.identify(old).uid != identity.uid:
+            # Deleted and made anew while we did not look.
+            self._remove(identity.key)
+            old = None
+        self._objects[identity.key] = new
+        self._tell(old, new)
+
+    def _remove(self, key: str) -> None:
+        old = self._objects.pop(key, None)
+        if old is not None:
+            self._tell(old, None)
+
+    def _tell(self, old: T | None, new: T | None) -> None:
+        try:
+            self._handler(old, new)
+        except Exception:
+            logger.exception("A handler of changes of %s failed", self._resource.name)
+
+
+def _error_of(data: bytes) -> ApiError:
+    """The error that an ERROR event carries: a metav1.Status with its code."""
+    try:
+        code = msgspec.json.decode(data, type=_Code).code
+    except msgspec.DecodeError:
+        code = 0
+    return api_error(code or 500, data)
+
+
+class _Code(msgspec.Struct):
+    code: int = 0
+
+
+def describe(error: Exception) -> str:
+    """One line for the log."""
+    if isinstance(error, ApiError):
+        return f"{error.status} {error.reason}: {error}" if error.reason else f"{error.status}: {error}"
+    return str(error) or type(error).__name__

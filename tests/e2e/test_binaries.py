@@ -1,0 +1,92 @@
+"""Finding the programs of a control plane; none of them is needed here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.e2e import binaries
+from tests.e2e.binaries import ETCD_VERSION, KUBERNETES, KUBERNETES_VERSION, PROGRAMS, MissingProgramError
+
+
+def _place(folder: Path, *programs: str, version: str = "") -> None:
+    """Programs that say a version and do nothing else."""
+    folder.mkdir(exist_ok=True)
+    for program in programs:
+        name = {"etcd": "etcd Version:", "kubectl": "Client Version:"}.get(program, "Kubernetes")
+        told = version or (ETCD_VERSION.removeprefix("v") if program == "etcd" else KUBERNETES_VERSION)
+        (folder / program).write_text(f"#!/bin/sh\necho '{name} {told}'\n")
+        (folder / program).chmod(0o755)
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> dict[str, str]:
+    """Three folders to look in, all empty."""
+    return {
+        "KUBEBUILDER_ASSETS": str(tmp_path / "assets"),
+        "PATH": str(tmp_path / "path"),
+        "BAYPLAN_CONTROL_PLANE": str(tmp_path / "cache"),
+    }
+
+
+def test_assets_come_before_path_and_cache(env: dict[str, str], tmp_path: Path) -> None:
+    """Each program is taken from the first folder that has it."""
+    _place(tmp_path / "assets", "etcd", "kube-apiserver", "kubectl")
+    _place(tmp_path / "path", "kubectl", "kube-scheduler")
+    _place(tmp_path / "cache", *PROGRAMS)
+
+    found = binaries.find(env)
+
+    assert {program: path.parent.name for program, path in found.paths.items()} == {
+        "etcd": "assets",
+        "kube-apiserver": "assets",
+        "kube-controller-manager": "cache",
+        "kube-scheduler": "path",
+        "kubectl": "assets",
+    }
+
+
+def test_other_minor_versions_are_passed_over(env: dict[str, str], tmp_path: Path) -> None:
+    """An older kubectl on the PATH does not stand in for the one of our version."""
+    _place(tmp_path / "path", "kubectl", version="v1.32.4")
+    _place(tmp_path / "cache", *PROGRAMS)
+
+    found = binaries.find(env)
+
+    assert found.paths["kubectl"] == tmp_path / "cache" / "kubectl"
+    assert found.refused == [f"{tmp_path}/path/kubectl is v1.32.4, not v1.36"]
+
+
+def test_without_go_the_message_says_what_to_do(env: dict[str, str], tmp_path: Path) -> None:
+    """Nothing found and nothing to build with: what is missing is named, and both ways out."""
+    _place(tmp_path / "path", "etcd")
+
+    with pytest.raises(MissingProgramError) as error:
+        binaries.install(env)
+
+    assert f"there is no {', '.join(KUBERNETES)} here" in str(error.value)
+    assert "install Go" in str(error.value)
+    assert "KUBEBUILDER_ASSETS" in str(error.value)
+
+
+def test_what_is_found_is_not_built(env: dict[str, str], tmp_path: Path) -> None:
+    """With every program there, Go is not asked for."""
+    _place(tmp_path / "cache", *PROGRAMS)
+
+    assert set(binaries.install(env)) == set(PROGRAMS)
+
+
+def test_cache_folder_is_the_users() -> None:
+    """A folder for each version, under the user's cache folder."""
+    assert binaries.cache_folder({"XDG_CACHE_HOME": "/caches"}) == Path(
+        f"/caches/bayplan/control-plane/{KUBERNETES_VERSION}"
+    )
+
+
+def test_staging_modules_match_kubernetes() -> None:
+    """v1.36.4 is made of staging modules v0.36.4, every one of them."""
+    text = (binaries.MODULES / "kubernetes" / "go.mod").read_text()
+    replaced = [line.split() for line in text.partition("replace (")[2].splitlines() if "=>" in line]
+
+    assert len(replaced) > 30
+    assert {line[-1] for line in replaced} == {KUBERNETES_VERSION.replace("v1.", "v0.", 1)}

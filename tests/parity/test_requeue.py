@@ -1,0 +1,53 @@
+"""Requeues: which pods kube-scheduler v1.36.4 tried again after one change, and which we do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bayplan.conformance import Context, read_lines, run
+from bayplan.conformance.requeue import judge
+from bayplan.scheduler import default_registry
+
+RECORDING = Path(__file__).parent / "golden" / "requeue-v1.36.4.jsonl.gz"
+
+
+@pytest.fixture(scope="module")
+def context() -> Context:
+    """The plugins that ship with Bayplan, which are those of the recorded scheduler."""
+    return Context(default_registry())
+
+
+def test_all_recorded_requeues_are_identical(context: Context) -> None:
+    """The same pods are tried again, and end with the same node or message."""
+    report = run([RECORDING], context)
+
+    assert report.identical == report.total == 64, report.to_text()
+
+
+@pytest.fixture(scope="module")
+def first() -> dict[str, Any]:
+    """A node gets the label that the pod `disk` waits for."""
+    return next(read_lines(RECORDING))
+
+
+@pytest.mark.parametrize(
+    ("pod", "change", "where"),
+    [
+        pytest.param("disk", {"attempts_after_change": 0}, "disk: tried again", id="tried again or not"),
+        pytest.param("gated", {"attempts_before": 1}, "gated: tried before", id="tried before or not"),
+        pytest.param("disk", {"after": {"node": None, "message": "x"}}, "disk: after.node", id="placed or not"),
+        pytest.param("aff", {"before": {"node": None, "message": "x"}}, "aff: before.message", id="the message"),
+    ],
+)
+def test_every_difference_is_found(
+    first: dict[str, Any], context: Context, pod: str, change: dict[str, Any], where: str
+) -> None:
+    """A judge that finds everything identical is worth nothing."""
+    tampered = {**first, "result": {**first["result"], pod: {**first["result"][pod], **change}}}
+    ((label, differences),) = judge(tampered, context)
+
+    assert label == "update Node n0"
+    assert where in [difference.where for difference in differences]

@@ -1,0 +1,90 @@
+"""Whatever a plugin answers, its pod gets an error that names it, and no exception gets past the cycle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bayplan.framework import Code, CycleState, NodeTable, Plugin, PostFilterResult, Reads, Status, Verdict
+from bayplan.model import Pod
+from bayplan.testing import Harness, make_node, make_pod
+
+ESCAPES = pytest.mark.xfail(strict=True, raises=Exception, reason="the exception gets past the cycle")
+WRONG_KIND = pytest.mark.xfail(strict=True, reason="counted as a rejection; upstream: an error")
+
+
+def _no_node(self: Any, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict:
+    return nodes.reject_all("no")
+
+
+def _coded(code: Code) -> Any:
+    return lambda self, state, pod, nodes: nodes.reject_all("odd", code=code)
+
+
+@pytest.mark.parametrize(
+    "methods",
+    [
+        {"filter_nodes": lambda self, state, pod, nodes: True},
+        {"filter_nodes": lambda self, state, pod, nodes: ~nodes.unschedulable()},
+        {"filter": lambda self, state, pod, node: False},
+        {"filter": lambda self, state, pod, node: Status.skip()},
+        {"score": lambda self, state, pod, node: "high"},
+        {"score": lambda self, state, pod, node: True},
+        {"score_nodes": lambda self, state, pod, nodes: np.zeros(len(nodes) + 1, dtype=np.int64)},
+        {"score_nodes": lambda self, state, pod, nodes: np.zeros(len(nodes))},
+        {"pre_filter": lambda self, state, pod, nodes: ["a"]},
+        pytest.param({"filter_nodes": _coded(Code.SKIP)}, marks=WRONG_KIND),
+        pytest.param({"filter_nodes": _coded(Code.SUCCESS)}, marks=WRONG_KIND),
+        pytest.param(
+            {"filter_nodes": lambda self, state, pod, nodes: Verdict(9).reject(np.ones(9, dtype=np.bool_), "no")},
+            marks=ESCAPES,
+        ),
+        pytest.param(
+            {"filter_nodes": lambda self, state, pod, nodes: Verdict(2, statuses={9: Status.unschedulable("no")})},
+            marks=ESCAPES,
+        ),
+        pytest.param({"score": lambda self, state, pod, node: 10**30}, marks=ESCAPES),
+        pytest.param(
+            {"reads": Reads.NODE, "sign": lambda self, pod: 1 // 0, "filter_nodes": _no_node}, marks=ESCAPES
+        ),
+        pytest.param({"reads": Reads.NODE, "sign": lambda self, pod: [], "filter_nodes": _no_node}, marks=ESCAPES),
+    ],
+    ids=[
+        "filter_nodes gives no verdict",
+        "filter_nodes gives a mask",
+        "filter gives a bool",
+        "filter gives Skip",
+        "score gives a text",
+        "score gives a bool",
+        "score_nodes gives too many",
+        "score_nodes gives floats",
+        "pre_filter gives a list",
+        "filter_nodes rejects with Skip",
+        "filter_nodes rejects with Success",
+        "verdict about too many nodes",
+        "verdict about a node that is not there",
+        "score beyond 64 bits",
+        "sign raises",
+        "sign cannot be hashed",
+    ],
+)
+def test_mistake_costs_one_attempt(methods: dict[str, Any]) -> None:
+    """The attempt ends as SchedulerError, and the message names the plugin."""
+    wrong = type("Wrong", (Plugin,), {"name": "Wrong", **methods})
+    decision = Harness(nodes=[make_node("a"), make_node("b")], plugins=[wrong]).decide(make_pod("p"))
+    assert (decision.node_name, decision.reason) == ("", "SchedulerError")
+    assert "Wrong" in decision.message
+
+
+@pytest.mark.xfail(strict=True, raises=AttributeError, reason="the exception gets past the cycle")
+def test_post_filter_without_a_status() -> None:
+    """A PostFilterResult without a status does not help; the pod stays unschedulable."""
+    wrong = type(
+        "Wrong",
+        (Plugin,),
+        {"name": "Wrong", "filter_nodes": _no_node, "post_filter": lambda *_: PostFilterResult(None, None)},  # type: ignore[arg-type]
+    )
+    decision = Harness(nodes=[make_node("a")], plugins=[wrong], only=True).decide(make_pod("p"))
+    assert decision.reason == "Unschedulable"

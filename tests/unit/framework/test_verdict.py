@@ -1,0 +1,163 @@
+"""Verdict: one plugin's answer about all nodes, and what several plugins' answers come to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bayplan.cache import Cache
+from bayplan.framework import BoolArray, Code, Decided, FilterOutcome, NodeTable, Status, Verdict
+from bayplan.testing import make_node
+
+
+def mask(*positions: int) -> BoolArray:
+    return np.array([i in positions for i in range(3)])
+
+
+@pytest.fixture
+def nodes() -> NodeTable:
+    cache = Cache()
+    for name in ("a", "b", "c"):
+        cache.set_node(make_node(name))
+    return cache.snapshot().nodes
+
+
+# --- one plugin ---------------------------------------------------------------------------------------
+
+
+def test_verdict_that_accepts_all() -> None:
+    """Without rejections every node passes."""
+    verdict = Verdict(3)
+    assert (verdict.accepts_all, verdict.rejected.tolist(), verdict.status(0)) == (True, [False] * 3, None)
+
+
+def test_reasons_add_up() -> None:
+    """A node may fail for several reasons; they are listed in the order in which they were given."""
+    verdict = Verdict(3).reject(mask(0, 1), "one").reject(mask(1, 2), "two")
+    assert verdict.rejected.tolist() == [True, True, True]
+    assert [verdict.status(i) for i in range(3)] == [
+        Status.unschedulable("one"),
+        Status.unschedulable("one", "two"),
+        Status.unschedulable("two"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("codes", "strongest"),
+    [
+        ((Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE), Code.UNSCHEDULABLE_AND_UNRESOLVABLE),
+        ((Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.UNSCHEDULABLE), Code.UNSCHEDULABLE_AND_UNRESOLVABLE),
+        ((Code.PENDING, Code.UNSCHEDULABLE), Code.UNSCHEDULABLE),
+        ((Code.ERROR, Code.UNSCHEDULABLE_AND_UNRESOLVABLE), Code.ERROR),
+    ],
+    ids=["unresolvable last", "unresolvable first", "pending is the weakest", "an error is the strongest"],
+)
+def test_strongest_code_counts(codes: tuple[Code, Code], strongest: Code) -> None:
+    """One unresolvable reason is enough: removing pods cannot make the node fit."""
+    verdict = Verdict(3).reject(mask(0), "one", codes[0]).reject(mask(0), "two", codes[1])
+    status = verdict.status(0)
+    assert status is not None
+    assert (status.code, status.reasons) == (strongest, ("one", "two"))
+
+
+def test_statuses_of_a_per_node_plugin() -> None:
+    """What a per-node plugin said about a node stands as it is."""
+    verdict = Verdict(3, statuses={1: Status.pending("soon")}).reject(mask(0), "no")
+    assert verdict.rejected.tolist() == [True, True, False]
+    assert (verdict.status(1), verdict.accepts_all) == (Status.pending("soon"), False)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        (np.zeros(2, dtype=np.bool_), "got bool of shape (2,)"),
+        (np.zeros(3, dtype=np.int64), "got int64 of shape (3,)"),
+    ],
+    ids=["wrong length", "wrong type"],
+)
+def test_mask_must_fit_the_nodes(wrong: Any, text: str) -> None:
+    """A mask of another shape or type is refused with what was expected."""
+    with pytest.raises(ValueError, match="a mask must be bool with one entry per node") as raised:
+        Verdict(3).reject(wrong, "no")
+    assert text in str(raised.value)
+
+
+def test_failure_is_looked_for_where_it_counts() -> None:
+    """An ERROR on a node that another plugin rejected first does not end the attempt."""
+    verdict = Verdict(3).reject(mask(1), "no").reject(mask(0), "broken", Code.ERROR)
+    assert verdict.failure(mask(0, 2)) == Status.failed("broken")
+    assert verdict.failure(mask(1, 2)) is None
+
+
+# --- several plugins ----------------------------------------------------------------------------------
+
+
+def _outcome(nodes: NodeTable) -> FilterOutcome:
+    """a: rejected by First; b: by Second, one by one; c: passed."""
+    first = Verdict(3).reject(mask(0), "no").reject(mask(0, 1), "never", Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+    second = Verdict(3, statuses={0: Status.unschedulable("late"), 1: Status.pending("soon").by("Second")})
+    decided = [Decided("First", first, mask(0)), Decided("Second", second, mask(1))]
+    return FilterOutcome(nodes, mask(2), decided)
+
+
+def test_first_rejection_counts(nodes: NodeTable) -> None:
+    """Each node has the status of the plugin that rejected it first."""
+    outcome = _outcome(nodes)
+    assert [outcome.status(i) for i in range(3)] == [
+        Status.unresolvable("no", "never"),
+        Status.pending("soon"),
+        None,
+    ]
+    first = outcome.status(0)
+    assert first is not None
+    assert first.plugin == "First"
+
+
+def test_codes_by_node(nodes: NodeTable) -> None:
+    """The codes are those of the statuses."""
+    outcome = _outcome(nodes)
+    expected = [Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING, Code.SUCCESS]
+    assert outcome.codes().tolist() == [int(code) for code in expected]
+
+
+def test_reasons_are_counted_once(nodes: NodeTable) -> None:
+    """Only the rejections that decided are counted."""
+    assert _outcome(nodes).reasons() == {"no": 1, "never": 1, "soon": 1}
+
+
+def test_rejecting_plugins(nodes: NodeTable) -> None:
+    """Every plugin that decided about a node, with its codes."""
+    assert set(_outcome(nodes).rejecting_plugins()) == {
+        ("First", Code.UNSCHEDULABLE),
+        ("First", Code.UNSCHEDULABLE_AND_UNRESOLVABLE),
+        ("Second", Code.PENDING),
+    }
+
+
+def test_node_settled_by_hand(nodes: NodeTable) -> None:
+    """An override replaces what the plugins said, and a later one replaces the first."""
+    outcome = _outcome(nodes)
+    outcome.override(0, Status.success())
+    outcome.override(2, Status.unschedulable("wrong"))
+    outcome.override(2, Status.unschedulable("taken").by("Third"))
+    assert outcome.feasible.tolist() == [True, False, False]
+    assert [outcome.status(i) for i in (0, 2)] == [None, Status.unschedulable("taken")]
+    assert outcome.codes().tolist() == [int(Code.SUCCESS), int(Code.PENDING), int(Code.UNSCHEDULABLE)]
+    assert outcome.reasons() == {"soon": 1, "taken": 1}
+    assert ("Third", Code.UNSCHEDULABLE) in set(outcome.rejecting_plugins())
+    assert not any(plugin == "First" for plugin, _ in outcome.rejecting_plugins())
+
+
+def test_override_by_nobody(nodes: NodeTable) -> None:
+    """A node settled without a plugin's name blames no plugin."""
+    outcome = FilterOutcome(nodes, mask(0, 1, 2), [])
+    outcome.override(0, Status.unschedulable("extender"))
+    assert list(outcome.rejecting_plugins()) == []
+
+
+def test_status_of_a_node_that_was_not_rejected() -> None:
+    """Asking a plugin why it rejected a node that it did not reject is a bug."""
+    with pytest.raises(LookupError, match="First did not reject node 2"):
+        Decided("First", Verdict(3), mask(2)).status(2)

@@ -1,0 +1,115 @@
+"""Records of attempts: their steps, their compact form, and the ring that keeps the latest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bayplan.observe.record import Record, Ring
+from bayplan.testing import Harness, make_node, make_pod
+
+
+@pytest.fixture
+def harness() -> Harness:
+    harness = Harness(nodes=[make_node("a", cpu="2"), make_node("b", cpu="8"), make_node("c", unschedulable=True)])
+    harness.add(make_pod("load", cpu="1", node_name="b"))
+    return harness
+
+
+def test_steps_follow_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step ends where the next one begins; the last one ends with the attempt."""
+    times = iter([0.0, 1.0, 3.0, 7.0])
+    monkeypatch.setattr("bayplan.observe.record.perf_counter", lambda: next(times))
+    record = Record("default/p", "1", "default-scheduler")
+    record.start("PreFilter")
+    record.start("Filter")
+    record.finish()
+    assert record.steps == [("PreFilter", 2.0), ("Filter", 4.0)]
+    assert record.seconds == 7.0
+    assert record.describe_steps() == "total=7000.0ms PreFilter=2000.0ms Filter=4000.0ms"
+
+
+def test_attempt_without_steps() -> None:
+    """An attempt may end before its first step."""
+    record = Record("default/p", "1", "default-scheduler")
+    record.finish()
+    assert record.steps == []
+
+
+def test_compact_record_says_the_same(harness: Harness) -> None:
+    """Compacting changes the space a record takes, not what it says."""
+    decision = harness.decide(make_pod("p", cpu="500m"))
+    before = decision.scores
+    assert before is not None
+    decision.record.compact()
+    decision.record.compact()
+    after = decision.record.scores
+    assert after is not None
+    assert after.nodes.names.tolist() == before.nodes.names.tolist()
+    assert after.totals.tolist() == before.totals.tolist()
+    assert after.by_plugin.keys() == before.by_plugin.keys()
+    for plugin, scores in before.by_plugin.items():
+        compact = after.by_plugin[plugin]
+        assert compact.raw.tolist() == scores.raw.tolist()
+        assert compact.normalized.tolist() == scores.normalized.tolist()
+        assert compact.weighted.tolist() == scores.weighted.tolist()
+
+
+def test_compact_record_is_smaller(harness: Harness) -> None:
+    """Normalised scores take a byte each."""
+    decision = harness.decide(make_pod("p"))
+    decision.record.compact()
+    scores = decision.record.scores
+    assert scores is not None
+    assert {own.normalized.dtype for own in scores.by_plugin.values()} == {np.dtype(np.uint8)}
+
+
+def test_records_outlive_their_nodes(harness: Harness) -> None:
+    """A record goes on naming the nodes it was about, whatever becomes of them."""
+    decision = harness.decide(make_pod("p"))
+    scores, verdicts = decision.record.scores, decision.record.filter
+    assert scores is not None
+    assert verdicts is not None
+    harness.scheduler.cache.remove_node("a")
+    harness.add(make_node("d"))
+    assert scores.nodes.names.tolist() == ["a", "b"]
+    assert verdicts.nodes.names.tolist() == ["a", "b", "c"]
+
+
+def _record(name: str) -> Record:
+    return Record(f"default/{name}", name, "default-scheduler")
+
+
+def test_ring_finds_the_latest() -> None:
+    """The attempts at one pod, the latest first."""
+    ring = Ring()
+    first, other, second = _record("p"), _record("q"), _record("p")
+    for record in (first, other, second):
+        ring.add(record)
+    assert ring.latest("default/p") is second
+    assert list(ring.history("default/p")) == [second, first]
+    assert ring.latest("default/r") is None
+    assert (len(ring), list(ring)) == (3, [first, other, second])
+
+
+def test_ring_is_bounded() -> None:
+    """The oldest records make room; the latest one stays, however large."""
+    size = _record("p").n_bytes
+    ring = Ring(max_bytes=3 * size)
+    for i in range(5):
+        ring.add(_record(f"p{i}"))
+    assert [record.pod_uid for record in ring] == ["p2", "p3", "p4"]
+    assert ring.n_bytes == 3 * size
+    tiny = Ring(max_bytes=1)
+    tiny.add(_record("p"))
+    assert len(tiny) == 1
+
+
+def test_ring_counts_what_records_take(harness: Harness) -> None:
+    """Verdicts and scores count, and are given back when the record goes."""
+    ring = Ring(max_bytes=1)
+    bare = _record("p").n_bytes
+    ring.add(harness.decide(make_pod("p")).record)
+    assert ring.n_bytes > bare
+    ring.add(_record("q"))
+    assert (len(ring), ring.n_bytes) == (1, bare)
