@@ -18,12 +18,19 @@ SIZES = (500, 5_000, 15_000)
 @click.command()
 @click.argument("workloads", nargs=-1)
 @click.option("--nodes", "sizes", multiple=True, type=int, help=f"Cluster sizes.  [default: {SIZES}]")
-@click.option("--mode", "modes", multiple=True, type=click.Choice(MODES), help="Which runs of pods.  [default: all]")
+@click.option(
+    "--mode", "modes", multiple=True, type=click.Choice(MODES), help="Which runs of pods.  [default: all]"
+)
 @click.option("--seconds", default=2.0, show_default=True, help="How long to measure each.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 @click.option("--here", is_flag=True, hidden=True, help="Measure in this process, for profiling.")
 def main(
-    workloads: tuple[str, ...], sizes: tuple[int, ...], modes: tuple[str, ...], seconds: float, as_json: bool, here: bool
+    workloads: tuple[str, ...],
+    sizes: tuple[int, ...],
+    modes: tuple[str, ...],
+    seconds: float,
+    as_json: bool,
+    here: bool,
 ) -> None:
     """Measure decisions, one fresh process per line so that each has its own memory.
 
@@ -48,7 +55,11 @@ def _apart(name: str, mode: str, n_nodes: int, seconds: float) -> Result:
         sys.executable, "-m", "bench", name, "--mode", mode, "--nodes", str(n_nodes), "--seconds", str(seconds),
     ]  # fmt: skip
     done = subprocess.run(  # noqa: S603  our own interpreter on our own module
-        [*command, "--json", "--here"], capture_output=True, text=True, cwd=Path(__file__).parent.parent, check=False
+        [*command, "--json", "--here"],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parent.parent,
+        check=False,
     )
     if done.returncode:
         raise click.ClickException(f"{name} with {n_nodes} nodes failed:\n{done.stderr}")

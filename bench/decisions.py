@@ -30,7 +30,10 @@ class Result(NamedTuple):
 
     @staticmethod
     def heading() -> str:
-        return f"{'workload':<16}{'pods':<11}{'nodes':>7}{'decisions/s':>13}{'µs each':>10}{'peak MB':>9}  cost against the row above"
+        return (
+            f"{'workload':<16}{'pods':<11}{'nodes':>7}{'decisions/s':>13}{'µs each':>10}{'peak MB':>9}"
+            "  cost against the row above"
+        )
 
     def row(self, smaller: Result | None) -> str:
         growth = ""
@@ -99,4 +102,6 @@ def _decide(scheduler: Scheduler, pods: list[Pod]) -> None:
                 cache.remove_pod(victim.uid)
             cache.assume(pod, decision.nominate)
         else:
-            raise SystemExit(f"{pod.key} found no node, so this is not the workload it claims to be: {decision.message}")
+            raise SystemExit(
+                f"{pod.key} found no node, so this is not the workload it claims to be: {decision.message}"
+            )

@@ -30,6 +30,8 @@ class CacheSnapshot:
         self._table = Table(store)
         self._membership = store.membership
         self._order: IntArray | None = None
+        #: The labels' generation that the order is of; it changes with nodes that come and go, too.
+        self._order_of = -1
 
     @property
     def nodes(self) -> Table:
@@ -87,13 +89,16 @@ class CacheSnapshot:
 
     def search_order(self) -> IntArray:
         """Rows in the order in which kube-scheduler looks at nodes: zone by zone in turn."""
+        if self._order is not None and self._order_of == self._store.labels.generation:
+            return self._order
         zones: dict[str, list[int]] = {}
         for row, node in enumerate(self._store.nodes):
             zones.setdefault(zone_of(node.labels), []).append(row)
         order: list[int] = []
         for turn in range(max(map(len, zones.values()), default=0)):
             order.extend(rows[turn] for rows in zones.values() if turn < len(rows))
-        return np.array(order, dtype=np.int64)
+        self._order, self._order_of = np.array(order, dtype=np.int64), self._store.labels.generation
+        return self._order
 
 
 def zone_of(labels: object) -> str:

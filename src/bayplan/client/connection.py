@@ -19,6 +19,7 @@ from bayplan.client.errors import TransportError
 
 #: A stream stops reading from the socket when this much is waiting to be taken.
 _HIGH_WATER_BYTES = 1 << 20
+_BUFFER_BYTES = 1 << 18
 #: A dead peer is noticed after about a minute and a half.
 _KEEP_ALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4))
 
@@ -31,17 +32,17 @@ class Reply(NamedTuple):
     body: bytes
 
 
-class Connection(asyncio.Protocol):
+class Connection(asyncio.BufferedProtocol):
     """See the module's text."""
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpResponseParser(self)
+        #: Read into again and again: without, TLS takes and gives back 256 KiB of memory for every read.
+        self._buffer = memoryview(bytearray(_BUFFER_BYTES))
         self._reply: asyncio.Future[Reply] | None = None
         self._headers: list[tuple[bytes, bytes]] = []
         self._chunks: list[bytes] = []
-        #: Whether the body ends where the connection ends: no length was given.
-        self._until_eof = False
         self._in_message = False
         self._in_body = False
         #: Whether the body of the reply under way is handed out as it arrives.
@@ -96,32 +97,38 @@ class Connection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         _keep_alive(transport.get_extra_info("socket"))
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
         if self._reply is None and self.body is None:
             self.close()  # nobody asked: a server about to close may say so with a 408
             return
         try:
-            self._parser.feed_data(data)
+            self._parser.feed_data(self._buffer[:nbytes])
         except httptools.HttpParserError as error:
             self.fail(f"the server does not speak HTTP/1.1: {error}")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self._in_body and self._until_eof and exc is None:
+        if self._in_body and exc is None and self._ends_with_connection():
             self.on_message_complete()
         reused = self.used and not self._in_message
         why = f"the connection was cut{f': {exc}' if exc else ''}"
         self._end(TransportError(why, sent=True, reused=reused))
 
+    def _ends_with_connection(self) -> bool:
+        """Whether the body has no length, so that its end is not a cut."""
+        lengths = (b"content-length", b"transfer-encoding")
+        return not any(name.lower() in lengths for name, _ in self._headers)
+
     # --- from the server: httptools -----------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
-        self._headers, self._chunks, self._until_eof = [], [], True
+        self._headers, self._chunks = [], []
         self._in_message, self._in_body = True, False
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._headers.append((name, value))
-        if self._until_eof and name.lower() in (b"content-length", b"transfer-encoding"):
-            self._until_eof = False
 
     def on_headers_complete(self) -> None:
         self._in_body = True

@@ -15,8 +15,9 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from bayplan.config import Catalogue
+from bayplan.config import Catalogue, ConfigError
 from bayplan.conformance.report import Difference, Report, Step
+from bayplan.model import ObjectError
 
 __all__ = ["Context", "Difference", "Judge", "RecordingError", "Report", "Step", "read_lines", "run"]
 
@@ -88,5 +89,10 @@ def _judge(line: dict[str, Any], name: str, context: Context, place: str) -> Ite
         raise RecordingError(f'{place}: the kind "{kind}" cannot be judged; known are {", ".join(JUDGES)}')
     module, _, function = JUDGES[kind].partition(":")
     judge: Judge = getattr(importlib.import_module(module), function)
-    for label, differences in judge(line, context):
-        yield Step(kind, name, label, tuple(differences))
+    try:
+        for label, differences in judge(line, context):
+            yield Step(kind, name, label, tuple(differences))
+    except KeyError as missing:
+        raise RecordingError(f"{place}: a line of the kind {kind!r} has no field {missing}") from missing
+    except (ConfigError, ObjectError) as error:
+        raise RecordingError(f"{place}: {error}") from error

@@ -103,6 +103,8 @@ class FailureHandler:
             self._nominator.add(pod, failure.nominate)
         elif failure.nominate == "":
             self._nominator.remove(pod)
+        elif pod.status.nominated_node_name:
+            self._nominator.add(pod, pod.status.nominated_node_name)
         self._recorder.event(
             pod, kind="Warning", reason="FailedScheduling", action="Scheduling", note=failure.message
         )

@@ -15,6 +15,8 @@ class Budgets:
     """The budgets of the cluster, ready to be asked about many pods."""
 
     def __init__(self, budgets: Sequence[PodDisruptionBudget]) -> None:
+        #: Namespace and labels → the budgets of such pods.
+        self._known: dict[tuple[str, tuple[tuple[str, str], ...]], list[PodDisruptionBudget]] = {}
         self._by_namespace: dict[str, list[tuple[PodDisruptionBudget, Selector]]] = {}
         for budget in budgets:
             selector = _selector(budget)
@@ -32,14 +34,23 @@ class Budgets:
 
     def _is_violated(self, pod: Pod, left: dict[str, int]) -> bool:
         is_violated = False
-        if pod.labels:
-            for budget, selector in self._by_namespace.get(pod.namespace, ()):
-                if pod.name in budget.status.disrupted_pods or not selector.matches(pod.labels):
-                    continue
+        for budget in self._about(pod):
+            if pod.name not in budget.status.disrupted_pods:
                 key = budget.key
                 left[key] = left.get(key, budget.status.disruptions_allowed) - 1
                 is_violated |= left[key] < 0
         return is_violated
+
+    def _about(self, pod: Pod) -> Sequence[PodDisruptionBudget]:
+        """The budgets whose selector matches the pod; pods without labels have none."""
+        there = self._by_namespace.get(pod.namespace)
+        if there is None or not pod.labels:
+            return ()
+        key = pod.namespace, tuple(pod.labels.items())
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = [budget for budget, selector in there if selector.matches(pod.labels)]
+        return found
 
 
 def _selector(budget: PodDisruptionBudget) -> Selector | None:

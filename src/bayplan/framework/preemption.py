@@ -52,6 +52,8 @@ class Preemption:
         seed: int | None = None,
     ) -> None:
         self._handle = handle
+        # Asked for now, so that budgets are watched before the first pod is tried.
+        self._budgets = handle.informers.lister(PodDisruptionBudget)
         self._percentage = min_candidate_nodes_percentage
         self._absolute = min_candidate_nodes_absolute
         #: Nobody has changed the rule, so it need not be called for every pod.
@@ -99,7 +101,7 @@ class Preemption:
         search = Search(self._n_candidates(len(rows)))
         if not len(rows):
             return Considered([], {})
-        budgets = self._handle.informers.lister(PodDisruptionBudget).list()
+        budgets = self._budgets.list()
         dry_run = self._dry_run_by(DryRun(state, pod, budgets, self._now()))
         order = np.roll(rows, -self._random.randrange(len(rows)))
         while len(order) and not search.is_over:

@@ -6,6 +6,7 @@ kube-scheduler's `event` metric label.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final, NamedTuple
 
 from bayplan.framework import Action, ClusterEvent, Resource
@@ -48,6 +49,7 @@ class QueueEvent(NamedTuple):
         return resource in (Resource.ANY, self.resource)
 
 
+@cache
 def action_label(action: Action) -> str:
     """`UpdateNodeTaint` for UPDATE_NODE_TAINT."""
     return "".join(word.capitalize() for word in (action.name or "").split("_"))

@@ -59,7 +59,9 @@ PREEMPTOR = make_pod("vip", priority=10, metadata={"uid": "vip-uid"})
 def preemptions(
     cluster: Cluster, nominator: PodNominator | None = None, held: HeldPods | None = None
 ) -> Preemptions:
-    return Preemptions(cluster, held or HeldPods(), nominator or PodNominator(), cluster, cluster.activate, cluster.current_pod)
+    return Preemptions(
+        cluster, held or HeldPods(), nominator or PodNominator(), cluster, cluster.activate, cluster.current_pod
+    )
 
 
 async def test_victims_go_and_the_preemptor_is_held() -> None:

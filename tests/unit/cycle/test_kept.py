@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import pytest
@@ -17,9 +17,10 @@ from bayplan import config
 from bayplan.cache.changes import ChangeLog
 from bayplan.cache.objects import Objects
 from bayplan.cycle import Decision
-from bayplan.framework import Registry
+from bayplan.framework import CycleState, IntArray, NodeTable, Plugin, Reads, Registry, Status, Verdict
 from bayplan.model import KubeObject, Node, Pod, Service
 from bayplan.scheduler import default_registry
+from bayplan.testing import Harness, make_node, make_pod
 
 N_NODES: Final = 9
 #: Of these some come and go.
@@ -244,6 +245,46 @@ def test_more_changes_than_are_remembered() -> None:
         twins.kept.cache.set_node(node)
     twins.set_node(pool.node("n1", (3, 3, 1, 1, False)))
     decide_and_compare(twins, pool.pod("small"))
+
+
+# --- answers that fail ------------------------------------------------------------------------------------
+
+
+class Fickle(Plugin):
+    """Could be kept; fails as long as it is told to."""
+
+    name = "Fickle"
+    reads = Reads.USAGE
+    fails: ClassVar[str] = ""
+
+    def sign(self, pod: Pod) -> str:
+        return ""
+
+    def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict | Status:
+        return Status.failed("broken") if self.fails == "filter" else nodes.accept_all()
+
+    def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray | Status:
+        return Status.failed("broken") if self.fails == "score" else nodes.pod_counts() * 10
+
+
+@pytest.mark.parametrize("n_changed", [0, 1, 8], ids=["nothing changed", "one node changed", "all nodes changed"])
+@pytest.mark.parametrize("point", ["filter", "score"])
+def test_failure_is_not_kept(point: str, n_changed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plugin that fails is asked again; what it said before stands only where nothing changed since."""
+    harness = Harness(nodes=[make_node(f"n{i}") for i in range(8)], plugins=[Fickle])
+    monkeypatch.setattr(Fickle, "fails", point)
+    assert harness.decide(make_pod("p")).reason == "SchedulerError"
+    monkeypatch.setattr(Fickle, "fails", "")
+    assert harness.decide(make_pod("p")).node_name
+    for i in range(n_changed):
+        harness.add(make_pod(f"load{i}", node_name=f"n{i}"))
+    monkeypatch.setattr(Fickle, "fails", point)
+    assert bool(harness.decide(make_pod("p")).node_name) is (n_changed == 0)
+    monkeypatch.setattr(Fickle, "fails", "")
+    decision = harness.decide(make_pod("p"))
+    assert decision.scores is not None
+    raw = decision.scores.by_plugin["Fickle"].raw
+    assert sorted(raw.tolist()) == [0] * (8 - n_changed) + [10] * n_changed
 
 
 # --- the comparison can fail -------------------------------------------------------------------------

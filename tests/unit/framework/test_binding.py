@@ -43,7 +43,9 @@ class Volume(Plugin):
 
 
 def volume(name: str, log: list[str], flight: Any = None, answer: Status | None = None) -> Plugin:
-    made: Plugin = type(name, (Volume,), {"name": name, "log": log, "flight": flight, "answer": answer})(None, None)
+    made: Plugin = type(name, (Volume,), {"name": name, "log": log, "flight": flight, "answer": answer})(
+        None, None
+    )
     return made
 
 

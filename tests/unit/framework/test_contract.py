@@ -92,7 +92,7 @@ class WrongArguments(Plugin):
 class TooManyArguments(Plugin):
     name = "TooManyArguments"
 
-    def score(self, ctx: Any, state: Any, pod: Any, node: Any) -> int: ...
+    def score(self, ctx: Any, state: Any, pod: Any, node: Any) -> Any: ...
 
 
 class NotAsync(Plugin):
@@ -141,7 +141,7 @@ class OddArgs(Good):
         (NoName, 'plugin class NoName has no name; add  name = "NoName"  to the class'),
         (
             Wildcard,
-            "plugin class Wildcard: '*' cannot be a plugin's name; leave out \"*\", \":\" and surrounding spaces",
+            'plugin class Wildcard: \'*\' cannot be a plugin\'s name; leave out "*", ":" and surrounding spaces',
         ),
         (NumberedName, "plugin class NumberedName: name must be a string, not 7"),
         (

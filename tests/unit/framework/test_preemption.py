@@ -143,6 +143,17 @@ def test_nominated_node_that_is_gone() -> None:
     assert harness.decide(preemptor(status={"nominatedNodeName": "gone"})).nominate == "b"
 
 
+def test_nominated_node_that_is_gone_while_nothing_is_decided() -> None:
+    """Nor where PreFilter turned the pod down for now, and eviction may help on every node."""
+    later = _plugin("Later", pre_filter=lambda *_: Status.unschedulable("later"))
+    harness = Harness(nodes=[make_node("b")], pods=[placed("low", "b", priority=100)], plugins=[later])
+    decision = harness.decide(preemptor(status={"nominatedNodeName": "gone"}))
+    assert decision.message == (
+        "0/1 nodes are available: later. no new claims to deallocate, preemption: 0/1 nodes are available: "
+        "1 No preemption victims found for incoming pod."
+    )
+
+
 # --- victims -----------------------------------------------------------------------------------------
 
 
@@ -538,6 +549,7 @@ def test_pod_waits_for_its_preemption() -> None:
     plugin: Any = profile.plugins.plugins["DefaultPreemption"]
     pod = preemptor()
     assert profile.runner.pre_enqueue(pod).is_success
-    plugin.preempting.add(pod.uid)
+    plugin.handle.is_preempting = lambda other: other is pod
     status = profile.runner.pre_enqueue(pod)
+    assert profile.runner.pre_enqueue(make_pod("other")).is_success
     assert status == Status.unresolvable("waiting for the preemption for this pod to be finished")

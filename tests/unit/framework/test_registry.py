@@ -12,7 +12,7 @@ from bayplan.config import ConfigError, load
 from bayplan.framework import Plugin, PluginError, Registry, construct
 from bayplan.scheduler import default_registry
 
-SAMPLE = '''\
+SAMPLE = """\
 from bayplan import Args, Plugin, Status
 
 
@@ -25,7 +25,7 @@ class CpuNodes(Plugin):
     def filter(self, state, pod, node):
         if node.labels.get(self.args.label) != "true":
             return Status.unschedulable(f"Node: {node.name}")
-'''
+"""
 
 CONFIG = """\
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -109,11 +109,11 @@ def test_constructor_that_raises_is_named(sample: Path) -> None:
     )
 
 
-def test_args_get_their_defaults() -> None:
+def test_args_get_their_defaults(sample: Path) -> None:
     """A plugin without pluginConfig gets its args with defaults, not None."""
-    registration = default_registry().get("DefaultPreemption")
+    registration = default_registry().add_reference(f"{sample}:CpuNodes")
     plugin = construct(registration, None, handle=None)  # type: ignore[arg-type]
-    assert plugin.args.min_candidate_nodes_absolute == 100
+    assert plugin.args.label == "cpu"
 
 
 def test_name_that_is_taken_is_refused(sample: Path) -> None:
@@ -173,7 +173,11 @@ def test_broken_reference_is_a_problem_of_the_configuration(tmp_path: Path) -> N
     """In a configuration a plugin that does not load is reported at its line, not raised as a traceback."""
     path = write(tmp_path, "import nowhere_at_all\n")
     with pytest.raises(ConfigError) as refused:
-        load(CONFIG.format(name=f'"{path}:X"', args="label: gpu"), source="scheduler.yaml", catalogue=default_registry())
+        load(
+            CONFIG.format(name=f'"{path}:X"', args="label: gpu"),
+            source="scheduler.yaml",
+            catalogue=default_registry(),
+        )
     assert "No module named 'nowhere_at_all'" in str(refused.value)
     assert "scheduler.yaml:8" in str(refused.value)
 

@@ -75,7 +75,11 @@ def test_skip_leaves_the_filter_out(nodes: NodeTable) -> None:
 
 def test_unresolvable_pre_filter_ends_at_once(nodes: NodeTable) -> None:
     """UnschedulableAndUnresolvable stops; later plugins are not asked."""
-    run = runner("preFilter", plugin("No", pre_filter=lambda *_: Status.unresolvable("never")), plugin("X", pre_filter=raises))
+    run = runner(
+        "preFilter",
+        plugin("No", pre_filter=lambda *_: Status.unresolvable("never")),
+        plugin("X", pre_filter=raises),
+    )
     outcome = run.pre_filter(CycleState(), POD, nodes)
     assert (outcome.status, outcome.status.plugin) == (Status.unresolvable("never"), "No")
 
@@ -142,11 +146,12 @@ def test_both_forms_decide_alike(nodes: NodeTable) -> None:
 def test_first_rejection_decides(nodes: NodeTable) -> None:
     """A node that one plugin rejected is not shown to later per-node plugins."""
     seen: list[str] = []
-    run = runner(
-        "filter",
-        plugin("First", filter_nodes=cpu_column),
-        plugin("Second", filter=lambda state, pod, node: seen.append(node.name) or Status.unschedulable("full")),
-    )
+
+    def refuse(state: Any, pod: Any, node: Any) -> Status:
+        seen.append(node.name)
+        return Status.unschedulable("full")
+
+    run = runner("filter", plugin("First", filter_nodes=cpu_column), plugin("Second", filter=refuse))
     outcome = run.filter(CycleState(), POD, nodes)
     assert seen == ["a", "c"]
     assert outcome.reasons() == {"no cpu label": 1, "full": 2}

@@ -8,8 +8,21 @@ import numpy as np
 import pytest
 
 from bayplan.cache import Cache
-from bayplan.framework import BoolArray, Code, Decided, FilterOutcome, NodeTable, Status, Verdict
-from bayplan.testing import make_node
+from bayplan.framework import (
+    BoolArray,
+    Code,
+    CycleState,
+    Decided,
+    FilterOutcome,
+    NodeTable,
+    Placed,
+    Plugin,
+    ProfilePlugins,
+    Runner,
+    Status,
+    Verdict,
+)
+from bayplan.testing import make_node, make_pod
 
 
 def mask(*positions: int) -> BoolArray:
@@ -161,3 +174,20 @@ def test_status_of_a_node_that_was_not_rejected() -> None:
     """Asking a plugin why it rejected a node that it did not reject is a bug."""
     with pytest.raises(LookupError, match="First did not reject node 2"):
         Decided("First", Verdict(3), mask(2)).status(2)
+
+
+def test_error_in_a_verdict_ends_the_attempt(nodes: NodeTable) -> None:
+    """A column plugin can report an ERROR on some nodes; it counts where nobody rejected the node before."""
+
+    def plugin(name: str, where: BoolArray, code: Code) -> Plugin:
+        methods = {"filter_nodes": lambda self, state, pod, table: table.reject(where, name, code)}
+        made: Plugin = type(name, (Plugin,), {"name": name, **methods})(None, None)
+        return made
+
+    broken = plugin("Broken", mask(0), Code.ERROR)
+    for strict, error in (
+        (plugin("Strict", mask(0), Code.UNSCHEDULABLE), None),
+        (plugin("Strict", mask(1), Code.UNSCHEDULABLE), Status.failed('running "Broken" filter plugin: Broken')),
+    ):
+        runner = Runner(ProfilePlugins("test", {"filter": [Placed(strict), Placed(broken)]}))
+        assert runner.filter(CycleState(), make_pod("p"), nodes).error == error

@@ -1,0 +1,137 @@
+"""The story that this project began with: a plugin of one's own holds a Deployment back until a node is labelled.
+
+It is told with kubectl, as its author did: https://blog.haohtml.com/archives/34665
+"""
+
+from __future__ import annotations
+
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+from tests.e2e.api import Object, eventually
+from tests.e2e.bayplan import start_bayplan
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.objects import node
+
+pytestmark = pytest.mark.e2e
+
+CONFIGURATION: Object = {
+    "profiles": [
+        {"schedulerName": "sample-scheduler", "plugins": {"filter": {"enabled": [{"name": "sample"}]}}},
+    ]
+}
+PLUGIN = '''
+"""Only nodes with the label cpu=true will do."""
+
+from bayplan import Action, ClusterEvent, Plugin, Resource, Status
+
+
+class CpuNodes(Plugin):
+    name = "sample"
+    events_to_register = (ClusterEvent(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),)
+
+    def filter(self, state, pod, node):
+        if node.labels.get("cpu") != "true":
+            return Status.unschedulable(f"Node: {node.name}")
+'''
+DEPLOYMENT = textwrap.dedent(
+    """
+    apiVersion: apps/v1
+    kind: Deployment
+    metadata:
+      name: test-scheduler
+    spec:
+      selector:
+        matchLabels:
+          app: test-scheduler
+      template:
+        metadata:
+          labels:
+            app: test-scheduler
+        spec:
+          schedulerName: sample-scheduler
+          containers:
+            - image: nginx:1.23-alpine
+              imagePullPolicy: IfNotPresent
+              name: nginx
+              ports:
+                - containerPort: 80
+    """
+)
+#: As the author saw it, in the words of today: taints are no longer told apart, and claims come into it.
+MESSAGE = (
+    "0/4 nodes are available: 1 Node: k8s, 1 Node: node1, 1 node(s) had untolerated taint(s), "
+    "1 node(s) were unschedulable. no new claims to deallocate, preemption: 0/4 nodes are available: "
+    "2 No preemption victims found for incoming pod, 2 Preemption is not helpful for scheduling."
+)
+BIND_SECONDS = 2.0
+
+
+@pytest.fixture
+def four_nodes(control_plane: ControlPlane) -> ControlPlane:
+    """Two good nodes, one out of reach, one cordoned; with the controllers that make pods of a Deployment."""
+    lost = [{"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}]
+    control_plane.api.create_many(
+        [
+            node("k8s"),
+            node("node1"),
+            node("node2", taints=lost, ready=False),
+            node("node3", unschedulable=True, ready=False),
+        ]
+    )
+    control_plane.start_controller_manager()
+    return control_plane
+
+
+def test_a_deployment_waits_for_a_label(four_nodes: ControlPlane, tmp_path: Path) -> None:
+    """Pending with a message that names all four nodes; bound within two seconds once a node has the label."""
+    plane = four_nodes
+    plugin = tmp_path / "sample.py"
+    plugin.write_text(PLUGIN)
+    start_bayplan(plane, CONFIGURATION, verbosity=4, arguments=["--plugin", f"{plugin}:CpuNodes"])
+
+    # 1. Nothing fits.
+    plane.kubectl("apply", "-f", "-", stdin=DEPLOYMENT)
+    name = eventually(lambda: _pod_name(plane), timeout=30)
+    assert eventually(lambda: _scheduled_condition(plane, name)) == ("False", "Unschedulable", MESSAGE)
+    assert plane.kubectl("get", "pod", name, "--no-headers").split()[1:3] == ["0/1", "Pending"]
+    eventually(lambda: _events(plane, name))
+    assert f"Warning  FailedScheduling" in plane.kubectl("describe", "pod", name)
+
+    # 2. A label, and nothing else, makes the difference. Any backoff is over by then, as it was in the story.
+    time.sleep(1.5)
+    plane.kubectl("label", "node", "node1", "cpu=true")
+    labelled = time.monotonic()
+    assert eventually(lambda: _bound_to(plane, name), interval=0.01) == "node1"
+    assert time.monotonic() - labelled < BIND_SECONDS
+
+    # 3. What is left behind, in this order.
+    events = eventually(lambda: found if len(found := _events(plane, name)) > 1 else None)
+    assert events == [
+        ("Warning", "FailedScheduling", "sample-scheduler", MESSAGE),
+        ("Normal", "Scheduled", "sample-scheduler", f"Successfully assigned default/{name} to node1"),
+    ]
+    assert _scheduled_condition(plane, name) == ("True", "", "")
+
+
+def _pod_name(plane: ControlPlane) -> str:
+    return plane.kubectl("get", "pods", "--selector=app=test-scheduler", "-o=name").strip().removeprefix("pod/")
+
+
+def _bound_to(plane: ControlPlane, name: str) -> str | None:
+    bound: str | None = plane.api.get("Pod", name)["spec"].get("nodeName")
+    return bound
+
+
+def _scheduled_condition(plane: ControlPlane, name: str) -> tuple[str, str, str] | None:
+    conditions = plane.api.get("Pod", name)["status"].get("conditions", [])
+    found = [each for each in conditions if each["type"] == "PodScheduled"]
+    return (found[0]["status"], found[0].get("reason", ""), found[0].get("message", "")) if found else None
+
+
+def _events(plane: ControlPlane, name: str) -> list[tuple[str, str, str, str]]:
+    events = [each for each in plane.api.list("events.k8s.io/v1/Event") if each["regarding"]["name"] == name]
+    events.sort(key=lambda each: str(each["eventTime"]))
+    return [(each["type"], each["reason"], each["reportingController"], each["note"]) for each in events]
