@@ -51,8 +51,8 @@ class Cache:
     def __init__(self) -> None:
         self._store = Store()
         self._states: dict[str, _PodState] = {}
-        #: Pods whose node is not there: node name → uids.
-        self._strays: dict[str, set[str]] = {}
+        #: Pods whose node is not there: node name → uids, in the order in which they were on it.
+        self._strays: dict[str, dict[str, None]] = {}
         self._snapshot = CacheSnapshot(self._store)
 
     def snapshot(self) -> CacheSnapshot:
@@ -86,7 +86,7 @@ class Cache:
             return
         pods = self._store.drop_node(name)
         if pods:
-            self._strays[name] = {pod.uid for pod in pods}
+            self._strays[name] = {pod.uid: None for pod in pods}
 
     def node(self, name: str) -> Node | None:
         row = self._store.row_of.get(name)
@@ -162,7 +162,7 @@ class Cache:
         self._states[uid] = state
         row = self._store.row_of.get(state.node_name)
         if row is None:
-            self._strays.setdefault(state.node_name, set()).add(uid)
+            self._strays.setdefault(state.node_name, {})[uid] = None
         else:
             self._store.add_pod(row, state.pod)
 
@@ -174,7 +174,7 @@ class Cache:
             self._store.remove_pod(row, state.pod)
             return
         strays = self._strays[state.node_name]
-        strays.discard(uid)
+        strays.pop(uid, None)
         if not strays:
             del self._strays[state.node_name]
 

@@ -16,6 +16,7 @@ from bayplan.client.errors import ConflictError, NotFoundError
 from bayplan.client.pod_status import status_patch
 from bayplan.client.ratelimit import TokenBucket
 from bayplan.client.transport import JSON, MERGE_PATCH, STRATEGIC_PATCH, Query, Transport
+from bayplan.client.turns import Turns
 from bayplan.framework import Clock
 from bayplan.model import Condition, Pod
 
@@ -41,6 +42,8 @@ class KubeClient:
         self._limiter = TokenBucket(qps, burst, clock)
         self._calls = Calls(transport, clock, self._limiter, rng=rng)
         self._binder = Binder(self._calls, may_bind)
+        #: A pod that was found unschedulable may be bound at once: the condition must not come in after the bind.
+        self._turns = Turns()
 
     # --- anything -----------------------------------------------------------------------------------------
 
@@ -87,7 +90,8 @@ class KubeClient:
 
     async def bind(self, pod: Pod, node_name: str) -> None:
         """Bind *pod* to *node_name*; returns when it is known to be bound there."""
-        await self._binder.bind(pod, node_name)
+        async with self._turns.turn(pod.uid):
+            await self._binder.bind(pod, node_name)
 
     async def patch_pod_status(
         self, pod: Pod, *, condition: Condition | None = None, nominated_node_name: str | None = None
@@ -99,7 +103,8 @@ class KubeClient:
         if patch is None:
             return False
         path = f"{_pod_path(pod)}/status"
-        await self._calls.call("PATCH", path, patch, content_type=STRATEGIC_PATCH, repeatable=True)
+        async with self._turns.turn(pod.uid):
+            await self._calls.call("PATCH", path, patch, content_type=STRATEGIC_PATCH, repeatable=True)
         return True
 
     async def delete_pod(self, pod: Pod, *, grace_period_seconds: int | None = None) -> bool:

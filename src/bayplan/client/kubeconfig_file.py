@@ -98,7 +98,7 @@ class Kubeconfig:
         if not encoded:
             return Pem(file=self.resolve(self.text(mapping, field, where)))
         try:
-            return Pem(data=base64.b64decode(encoded, validate=False))
+            return Pem(data=base64.b64decode("".join(encoded.split()), validate=True))
         except (binascii.Error, ValueError):
             raise self.error(f"{where}: {field}-data is not base64") from None
 

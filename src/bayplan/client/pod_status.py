@@ -19,6 +19,7 @@ def status_patch(
     status: dict[str, Any] = {}
     if condition is not None and _differs(pod.status.condition(condition.type), condition):
         status["conditions"] = [_condition(pod.status.condition(condition.type), condition, now)]
+        status["$setElementOrder/conditions"] = _order(pod, condition.type)
     if nominated_node_name is not None and nominated_node_name != pod.status.nominated_node_name:
         status["nominatedNodeName"] = nominated_node_name or None
     if not status:
@@ -28,6 +29,12 @@ def status_patch(
 
 def _differs(old: Condition | None, new: Condition) -> bool:
     return old is None or (old.status, old.reason, old.message) != (new.status, new.reason, new.message)
+
+
+def _order(pod: Pod, kind: str) -> list[dict[str, str]]:
+    """Conditions stay where they are, and a new one comes last; else the server would put it first."""
+    kinds = [each.type for each in pod.status.conditions]
+    return [{"type": each} for each in (kinds if kind in kinds else [*kinds, kind])]
 
 
 def _condition(old: Condition | None, new: Condition, now: float) -> dict[str, Any]:

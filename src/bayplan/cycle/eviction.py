@@ -105,6 +105,5 @@ class Preemptions:
             message = f"{preemptor.spec.scheduler_name}: preempting to accommodate a higher priority pod"
             if not await self._evictor.evict(victim, message=message):
                 return
-        self._recorder.event(
-            victim, kind="Normal", reason="Preempted", action="Preempting", note=note, related=preemptor
-        )
+        # Not related to the preemptor: upstream hands its recorder an object that makes no reference.
+        self._recorder.event(victim, kind="Normal", reason="Preempted", action="Preempting", note=note)

@@ -29,6 +29,7 @@ from bayplan.framework import (
     Status,
     Verdict,
 )
+from bayplan.framework.answers import score_failed
 
 if TYPE_CHECKING:
     from bayplan.cache.changes import ChangeLog
@@ -88,6 +89,8 @@ class KeptAnswers:
 
     def verdict(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict | Status:
         sign = _sign(bound, state, pod)
+        if isinstance(sign, Status):
+            return sign
         if sign is None or not nodes.is_whole:
             return self._ask.verdict(bound, state, pod, nodes)
         log = self._log(bound.plugin.reads)
@@ -112,6 +115,8 @@ class KeptAnswers:
 
     def scores(self, scorer: Scorer, state: CycleState, pod: Pod, nodes: NodeTable) -> PluginScores | Status:
         sign = _sign(scorer.bound, state, pod)
+        if isinstance(sign, Status):
+            return score_failed(scorer.bound, sign)
         if sign is None:
             return self._ask.scores(scorer, state, pod, nodes)
         kept = self._raw(scorer.bound, sign, state, pod)
@@ -184,9 +189,14 @@ class KeptAnswers:
         return None if reads is Reads.ALL_NODES else rows
 
 
-def _sign(bound: Bound, state: CycleState, pod: Pod) -> Hashable | None:
-    """What to remember the answer by; None if it must not be remembered."""
-    return state.template.sign(bound, pod) if state.template is not None else None
+def _sign(bound: Bound, state: CycleState, pod: Pod) -> Hashable | Status | None:
+    """What to remember the answer by; None if it must not be remembered, a Status if the plugin cannot say."""
+    if state.template is None:
+        return None
+    try:
+        return state.template.sign(bound, pod)
+    except Exception as error:
+        return Status.failed(f"sign: {type(error).__name__}: {error}")
 
 
 def _merged(whole: Verdict, part: Verdict, rows: IntArray) -> Verdict | None:

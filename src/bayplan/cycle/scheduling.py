@@ -109,14 +109,14 @@ class SchedulingCycle:
         diagnosis: Diagnosis,
     ) -> NodeTable | Status:
         """The feasible nodes as a table, or the error that ended the search."""
-        if nominated := self._nominated_node(pod, state, nodes):
-            diagnosis.outcome = None
+        if (nominated := self._nominated_node(pod, state, nodes, diagnosis)) is not None:
             return nominated
         candidates = nodes
         if asked.result.node_names is not None:
             rows = [row for name in asked.result.node_names if (row := nodes.position(name)) is not None]
             candidates = nodes.select(np.array(sorted(rows), dtype=np.int64))
-            plugins = "[" + " ".join(sorted(asked.narrowed_by)) + "]"
+            # Whoever rejected the promised node is named among them, as in kube-scheduler.
+            plugins = "[" + " ".join(sorted(diagnosis.unschedulable_plugins)) + "]"
             diagnosis.absent = Status.unresolvable(f"node(s) didn't satisfy plugin(s) {plugins}")
         outcome = self._evaluation.filter(state, pod, candidates)
         if outcome.error is not None:
@@ -124,7 +124,9 @@ class SchedulingCycle:
         diagnosis.add_outcome(outcome)
         return self._selected(candidates, self._window(outcome, candidates))
 
-    def _nominated_node(self, pod: Pod, state: CycleState, nodes: NodeTable) -> NodeTable | None:
+    def _nominated_node(
+        self, pod: Pod, state: CycleState, nodes: NodeTable, diagnosis: Diagnosis
+    ) -> NodeTable | None:
         """The node promised to the pod, if it fits now: then no other is looked at."""
         name = pod.status.nominated_node_name
         position = nodes.position(name) if name else None
@@ -135,7 +137,11 @@ class SchedulingCycle:
         if outcome.error is not None:
             logger.error("Evaluation failed on nominated node: pod=%s node=%s: %s", pod.key, name, outcome.error)
             return None
-        return alone if outcome.feasible[0] else None
+        status = outcome.status(0)
+        if status is None:
+            return alone
+        diagnosis.reject_beforehand(name, status)
+        return None
 
     def _window(self, outcome: FilterOutcome, candidates: NodeTable) -> IntArray:
         n_nodes = len(candidates)

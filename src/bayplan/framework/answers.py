@@ -55,7 +55,11 @@ class AskAlways:
     def verdict(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict | Status:
         answer = self._caller.call(bound, state, pod, nodes)
         if isinstance(answer, Verdict):
-            return answer
+            return (
+                answer
+                if answer.fits(len(nodes))
+                else Status.failed(f"the verdict is not about {len(nodes)} nodes")
+            )
         if isinstance(answer, Status) and not answer.is_success:
             return answer
         return Status.failed(
@@ -75,7 +79,7 @@ class AskAlways:
             raw = self._one_by_one(bound, state, pod, nodes)
         else:
             raw = checked_scores(self._caller.call(bound, state, pod, nodes), len(nodes))
-        return _failed("running Score plugins", bound, raw) if isinstance(raw, Status) else raw
+        return score_failed(bound, raw) if isinstance(raw, Status) else raw
 
     def _one_by_one(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray | Status:
         scores = np.zeros(len(nodes), dtype=np.int64)
@@ -87,6 +91,8 @@ class AskAlways:
                 return Status.failed(
                     f"Score must return a whole number, got {type(answer).__name__}: {answer!r:.80}"
                 )
+            if not -(2**63) <= answer < 2**63:
+                return Status.failed(f"Score must fit into 64 bits, got {answer!r:.80}")
             scores[position] = answer
         return scores
 
@@ -123,6 +129,11 @@ def checked_scores(answer: Any, n_nodes: int) -> IntArray | Status:
         return answer.astype(np.int64, copy=False)
     got = f"{answer.dtype} of shape {answer.shape}" if isinstance(answer, np.ndarray) else type(answer).__name__
     return Status.failed(f"scores must be whole numbers of shape ({n_nodes},), got {got}")
+
+
+def score_failed(bound: Bound, status: Status) -> Status:
+    """ERROR in kube-scheduler's words, for a Score that failed."""
+    return _failed("running Score plugins", bound, status)
 
 
 def _failed(text: str, bound: Bound, status: Status) -> Status:

@@ -23,6 +23,8 @@ class Diagnosis:
         #: Every node of the snapshot.
         self.nodes = nodes
         self.outcome: FilterOutcome | None = None
+        #: The status of a node that was looked at before the others, and is not among them: name → status.
+        self.beforehand: dict[str, Status] = {}
         self.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
         self.pre_filter_message = ""
         self.post_filter_message = ""
@@ -36,8 +38,16 @@ class Diagnosis:
         self.pre_filter_message = status.message
         self._blame(status.plugin, status.code)
 
+    def reject_beforehand(self, node_name: str, status: Status) -> None:
+        """The node promised to the pod does not fit."""
+        self.beforehand[node_name] = status
+        self._blame(status.plugin, status.code)
+
     def add_outcome(self, outcome: FilterOutcome) -> None:
         self.outcome = outcome
+        self.beforehand = {
+            name: status for name, status in self.beforehand.items() if outcome.nodes.position(name) is None
+        }
         for plugin, code in outcome.rejecting_plugins():
             self._blame(plugin, code)
 
@@ -56,11 +66,13 @@ class Diagnosis:
                 found = self.outcome.status(position)
                 if found is not None:
                     return found
-        return self.absent
+        return self.beforehand.get(node_name, self.absent)
 
     def rows_with(self, code: Code) -> IntArray:
         """The rows, in the whole table, of the nodes whose status has *code*."""
         codes = np.full(len(self.nodes), self.absent.code, dtype=np.int8)
+        for name, status in self.beforehand.items():
+            codes[self.nodes.position(name)] = status.code
         if self.outcome is not None:
             own = self.outcome.codes()
             judged = own != Code.SUCCESS
@@ -78,10 +90,12 @@ class Diagnosis:
 
     def _reasons(self, n_nodes: int) -> Counter[str]:
         reasons: Counter[str] = Counter()
-        n_judged = 0
+        n_judged = len(self.beforehand)
+        for status in self.beforehand.values():
+            reasons.update(status.reasons)
         if self.outcome is not None:
             reasons.update(self.outcome.reasons())
-            n_judged = int(np.count_nonzero(~self.outcome.feasible))
+            n_judged += int(np.count_nonzero(~self.outcome.feasible))
         if n_judged < n_nodes:
             for reason in self.absent.reasons:
                 reasons[reason] += n_nodes - n_judged

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from bayplan.framework.status import Code
 from bayplan.framework.verdict import BoolArray, IntArray, Verdict
+from bayplan.model import parse_int64
 
 if TYPE_CHECKING:
     from bayplan.model import (
@@ -79,10 +80,8 @@ class LabelColumn:
 
 
 def _to_int(text: str, default: int) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        return default
+    number = parse_int64(text)
+    return default if number is None else number
 
 
 class Domains:

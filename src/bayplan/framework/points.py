@@ -97,11 +97,3 @@ METHODS: Final[dict[str, Method]] = {
         *EXTRA_METHODS,
     )
 }
-
-
-def point_of(method_name: str) -> Point | None:
-    """The extension point that *method_name* belongs to."""
-    for point in POINTS:
-        if any(method.name == method_name for method in (*point.entries, *point.companions)):
-            return point
-    return None

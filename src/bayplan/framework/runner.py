@@ -163,6 +163,8 @@ class Runner:
         """Every Filter plugin on every node; the first to reject a node decides."""
         feasible = np.ones(len(nodes), dtype=np.bool_)
         outcome = FilterOutcome(nodes, feasible, [])
+        if not len(nodes):
+            return outcome
         for bound in self._plugins.on("filter"):
             if bound.name in state.skip_filter:
                 continue
@@ -227,12 +229,9 @@ class Runner:
         rejected_by = ""
         for bound in self._plugins.on("postFilter"):
             answer = self._caller.call(bound, state, pod, diagnosis)
-            result = (
-                answer
-                if isinstance(answer, PostFilterResult)
-                else PostFilterResult(None, as_status(bound, answer))
-            )
-            status = result.status
+            result = answer if isinstance(answer, PostFilterResult) else PostFilterResult(None, answer)
+            status = as_status(bound, result.status)
+            result = result._replace(status=status)
             if status.is_success:
                 return result
             if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:

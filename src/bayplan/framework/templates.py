@@ -71,14 +71,23 @@ class Template:
         self.signs: dict[str, Hashable | None] = {}
 
     def sign(self, bound: Bound, pod: Pod) -> Hashable | None:
-        """What answers of *bound* about such pods are remembered by; None if they must not be."""
+        """What answers of *bound* about such pods are remembered by; None if they must not be.
+
+        Raises whatever the plugin's `sign` raises, and TypeError for a sign that cannot be hashed.
+        """
         name = bound.name
         if name not in self.signs:
-            plugin = bound.plugin
-            sign = getattr(plugin, "sign", None)
-            keeps = sign is not None and plugin.reads is not Reads.ANYTHING and not bound.is_per_node
-            self.signs[name] = sign(pod) if keeps and sign is not None else None
+            self.signs[name] = _signed(bound, pod)
         return self.signs[name]
+
+
+def _signed(bound: Bound, pod: Pod) -> Hashable | None:
+    ask = getattr(bound.plugin, "sign", None)
+    if ask is None or bound.is_per_node or bound.plugin.reads is Reads.ANYTHING:
+        return None
+    sign: Hashable | None = ask(pod)
+    hash(sign)
+    return sign
 
 
 class Templates:

@@ -51,7 +51,13 @@ class Verdict:
                 f"a mask must be bool with one entry per node ({self.n_nodes}), "
                 f"got {where.dtype} of shape {where.shape}"
             )
+        if not (code.is_rejection or code is Code.ERROR):
+            raise ValueError(f"a node cannot be rejected with {code.label}")
         return Verdict(self.n_nodes, (*self.rejections, Rejection(where, reason, code)), self.statuses)
+
+    def fits(self, n_nodes: int) -> bool:
+        """Whether this can be about *n_nodes* nodes."""
+        return self.n_nodes == n_nodes and all(0 <= position < n_nodes for position in self.statuses)
 
     @property
     def accepts_all(self) -> bool:

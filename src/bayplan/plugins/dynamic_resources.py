@@ -29,6 +29,7 @@ from bayplan.framework import (
 )
 from bayplan.model import ObjectError, Pod, PodResourceClaim
 from bayplan.plugins._device_classes import DeviceClasses
+from bayplan.plugins._state import NOT_FOUND, fail_all
 
 if TYPE_CHECKING:
     from bayplan.framework import Diagnosis, Handle
@@ -39,8 +40,6 @@ REASON_DEVICES: Final = (
 )
 NOTHING_TO_DEALLOCATE: Final = "no new claims to deallocate"
 STILL_NOT_SCHEDULABLE: Final = "still not schedulable"
-#: What kube-scheduler's PostFilter says where an earlier PreFilter ended the attempt before this plugin's.
-NO_STATE: Final = "not found"
 
 
 class DynamicResources(Plugin):
@@ -66,16 +65,20 @@ class DynamicResources(Plugin):
 
     def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict:
         """Nodes that do not offer such a resource themselves would have to allocate devices."""
+        devices = state.get(self.name, frozenset)
+        if devices is None:
+            return fail_all(nodes, NOT_FOUND)
         verdict = nodes.accept_all()
-        for resource in sorted(state.read(self.name, frozenset)):
+        for resource in sorted(devices):
             reason = REASON_DEVICES.format(resource=resource)
             verdict = verdict.reject(nodes.allocatable(resource) == 0, reason, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
         return verdict
 
     def post_filter(self, state: CycleState, pod: Pod, verdicts: Diagnosis) -> Status:
+        """An earlier PreFilter may have ended the attempt before this plugin's."""
         devices = state.get(self.name, frozenset)
         if devices is None:
-            return Status.failed(NO_STATE)
+            return Status.failed(NOT_FOUND)
         return Status.unschedulable(STILL_NOT_SCHEDULABLE if devices else NOTHING_TO_DEALLOCATE)
 
     def _backed_by_devices(self, pod: Pod) -> frozenset[str]:
@@ -83,13 +86,16 @@ class DynamicResources(Plugin):
 
     # --- choice and commitment: nothing to do without claims ---------------------------------------
 
-    def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray:
+    def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray | Status:
+        if state.get(self.name, frozenset) is None:
+            return Status.failed(NOT_FOUND)
         return np.zeros(len(nodes), dtype=np.int64)
 
     def normalize_score(self, state: CycleState, pod: Pod, scores: IntArray, nodes: NodeTable) -> IntArray:
         return default_normalize(scores)
 
-    def reserve(self, state: CycleState, pod: Pod, node_name: str) -> None: ...
+    def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        return Status.failed(NOT_FOUND) if state.get(self.name, frozenset) is None else None
 
     def unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None: ...
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -33,11 +33,16 @@ from bayplan.model import SelectorError
 from bayplan.plugins._affinity_filter import Rejected, far_from_required, near_carriers, near_unwanted
 from bayplan.plugins._affinity_score import affinity_scores, normalized, own_preferences, preferences_of_others
 from bayplan.plugins._affinity_terms import Namespaces, Target
+from bayplan.plugins._state import NOT_FOUND, fail_all
 
 if TYPE_CHECKING:
     from bayplan.model import AffinityTerm, AffinityTerms, Node, Pod
 
-_SCORES = "PreScoreInterPodAffinity"
+_SCORES: Final = "PreScoreInterPodAffinity"
+_UNREAD: Final = f'error reading "PreFilterInterPodAffinity" from cycleState: {NOT_FOUND}'
+_UNREAD_SCORES: Final = f'failed to read "{_SCORES}" from cycleState: {NOT_FOUND}'
+#: In the place of what PreFilter found: pods have been moved since.
+_OUTDATED: Final = Rejected(None, None, None)
 
 
 class InterPodAffinity(Plugin):
@@ -85,14 +90,16 @@ class InterPodAffinity(Plugin):
         return tuple([self._namespaces.target(term) for term in terms])
 
     def add_pod(self, state: CycleState, pod: Pod, pod_to_add: Pod, node: NodeInfo) -> None:
-        state.delete(self.name)  # the counts have followed the pod: Filter reads them again
+        state.write(self.name, _OUTDATED)  # the counts have followed the pod: Filter reads them again
 
     def remove_pod(self, state: CycleState, pod: Pod, pod_to_remove: Pod, node: NodeInfo) -> None:
-        state.delete(self.name)
+        state.write(self.name, _OUTDATED)
 
     def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict:
         rejected = state.get(self.name, Rejected)
         if rejected is None:
+            return fail_all(nodes, _UNREAD)
+        if rejected is _OUTDATED:
             whole = self.handle.snapshot.nodes
             repelling = self._namespaces.terms_about(pod, whole, TermKind.REQUIRED_ANTI_AFFINITY)
             rejected = self._rejected(whole, pod, pod.affinity_terms, repelling)
@@ -126,9 +133,9 @@ class InterPodAffinity(Plugin):
         for weight, term in terms.anti_preferred:
             yield -weight, self._namespaces.target(term)
 
-    def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray:
-        scores: IntArray = state.read(_SCORES, np.ndarray).take(nodes.rows)
-        return scores
+    def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray | Status:
+        scores: IntArray | None = state.get(_SCORES, np.ndarray)
+        return Status.failed(_UNREAD_SCORES) if scores is None else scores.take(nodes.rows)
 
     def normalize_score(self, state: CycleState, pod: Pod, scores: IntArray, nodes: NodeTable) -> IntArray:
         return normalized(scores)

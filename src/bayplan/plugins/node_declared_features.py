@@ -25,8 +25,10 @@ from bayplan.framework import (
     Verdict,
 )
 from bayplan.model import Node, Pod, PodSpec
+from bayplan.plugins._state import NOT_FOUND, fail_all
 
 REASON = "node(s) didn't match Pod's required features"
+_UNREAD: Final = f'error reading "PreFilterNodeDeclaredFeatures" from cycle-state: {NOT_FOUND}'
 
 
 def _restarts_all_containers(spec: PodSpec) -> bool:
@@ -53,12 +55,16 @@ class NodeDeclaredFeatures(Plugin):
     reads = Reads.NODE
 
     def pre_filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status | None:
-        return None if required_features(pod) else Status.skip()
-
-    def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict:
         required = required_features(pod)
         if not required:
-            return nodes.accept_all()
+            return Status.skip()
+        state.write(self.name, required)
+        return None
+
+    def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict:
+        required = state.get(self.name, frozenset)
+        if required is None:
+            return fail_all(nodes, _UNREAD)
         # Such pods are rare and the answer is kept, so looking at the nodes one by one is cheap enough.
         lacking = [not required.issubset(info.node.status.declared_features) for info in nodes]
         return nodes.reject(np.array(lacking, dtype=np.bool_), REASON, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)

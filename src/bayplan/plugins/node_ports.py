@@ -17,8 +17,10 @@ from bayplan.framework import (
     Verdict,
 )
 from bayplan.model import Pod, conflict
+from bayplan.plugins._state import NOT_FOUND, fail_all
 
 REASON = "node(s) didn't have free ports for the requested pod ports"
+_UNREAD = f'reading "PreFilterNodePorts" from cycleState: {NOT_FOUND}'
 
 
 class NodePorts(Plugin):
@@ -26,12 +28,16 @@ class NodePorts(Plugin):
     reads = Reads.USAGE
 
     def pre_filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status | None:
-        return None if pod.host_ports else Status.skip()
+        if not pod.host_ports:
+            return Status.skip()
+        state.write(self.name, pod.host_ports)
+        return None
 
     def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict:
-        if not pod.host_ports:
-            return nodes.accept_all()
-        return nodes.reject(nodes.ports_taken(pod.host_ports), REASON)
+        wanted = state.get(self.name, tuple)
+        if wanted is None:
+            return fail_all(nodes, _UNREAD)
+        return nodes.reject(nodes.ports_taken(wanted), REASON)
 
     def sign(self, pod: Pod) -> Hashable:
         return pod.host_ports

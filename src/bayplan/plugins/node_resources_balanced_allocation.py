@@ -29,15 +29,20 @@ class NodeResourcesBalancedAllocation(Plugin):
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status | None:
         """A pod that requests nothing would make no difference anywhere and so pile up on one node: skipped."""
-        requests = pod.all_requests
-        return None if any(requests.get(resource.name) for resource in self.args.resources) else Status.skip()
+        return None if self._requests_any(pod) else Status.skip()
 
     def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray:
+        if not self._requests_any(pod):
+            return np.zeros(len(nodes), dtype=np.int64)  # PreScore did not run
         usages = node_usage(nodes, self.args.resources, pod.all_requests, nonzero=False)
         without_pod, with_pod = balance(usages, len(nodes))
         # All whole numbers: cutting the half is Go's division by two.
         change: IntArray = ((_HALF + with_pod - without_pod) * 0.5).astype(np.int64)
         return _HALF + change
+
+    def _requests_any(self, pod: Pod) -> bool:
+        requests = pod.all_requests
+        return any(requests.get(resource.name) for resource in self.args.resources)
 
     def sign(self, pod: Pod) -> Hashable:
         return pod.request_summary

@@ -39,11 +39,13 @@ from bayplan.model import (
 )
 from bayplan.plugins._device_classes import DeviceClasses, extended_resource_name, resource_names
 from bayplan.plugins._resource_scores import node_usage, strategy_of
+from bayplan.plugins._state import NOT_FOUND, fail_all
 
 if TYPE_CHECKING:
     from bayplan.framework import Handle
 
 TOO_MANY_PODS: Final = "Too many pods"
+_UNREAD: Final = f'error reading "PreFilterNodeResourcesFit" from cycleState: {NOT_FOUND}'
 _NATIVE: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
 #: How this plugin reads the requests of the pod that it scores. Unlike everywhere else the gates are off here:
 #: upstream's scorer is never told of them, so requests of the pod as a whole do not count.
@@ -80,11 +82,14 @@ class NodeResourcesFit(Plugin):
         state.write(self.name, tuple(need for need in self._needs(pod) if not self._ignores(need.resource)))
 
     def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict:
+        needs = state.get(self.name, tuple)
+        if needs is None:
+            return fail_all(nodes, _UNREAD)
         verdict = nodes.accept_all()
         full = nodes.pod_counts() >= nodes.allocatable(PODS)
         if full.any():
             verdict = verdict.reject(full, TOO_MANY_PODS)
-        for need in state.read(self.name, tuple):
+        for need in needs:
             verdict = _reject_short(verdict, need, nodes)
         return verdict
 

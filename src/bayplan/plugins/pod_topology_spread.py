@@ -8,7 +8,7 @@ services and its controller. `DoNotSchedule` filters (`_spread_filter`), `Schedu
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from bayplan.config.args import PodTopologySpreadArgs
 from bayplan.framework import (
@@ -29,11 +29,14 @@ from bayplan.model import SelectorError
 from bayplan.plugins._spread_constraints import HARD, SOFT, Constraint, Constraints
 from bayplan.plugins._spread_filter import SpreadState
 from bayplan.plugins._spread_score import SpreadScores, spread_scores
+from bayplan.plugins._state import NOT_FOUND, fail_all
 
 if TYPE_CHECKING:
     from bayplan.model import Node, Pod
 
-_SCORES = "PreScorePodTopologySpread"
+_SCORES: Final = "PreScorePodTopologySpread"
+_UNREAD: Final = f'reading "PreFilterPodTopologySpread" from cycleState: {NOT_FOUND}'
+_UNREAD_SCORES: Final = f'error reading "{_SCORES}" from cycleState: {NOT_FOUND}'
 
 
 class PodTopologySpread(Plugin):
@@ -81,7 +84,8 @@ class PodTopologySpread(Plugin):
             state.read(self.name, SpreadState).move(moved, row, change)
 
     def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict:
-        return state.read(self.name, SpreadState).verdict(nodes)
+        counted = state.get(self.name, SpreadState)
+        return fail_all(nodes, _UNREAD) if counted is None else counted.verdict(nodes)
 
     # --- Score ------------------------------------------------------------------------------------
 
@@ -100,8 +104,9 @@ class PodTopologySpread(Plugin):
         state.write(_SCORES, spread_scores(whole, nodes, pod, constraints, all_keys=all_keys))
         return None
 
-    def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray:
-        return state.read(_SCORES, SpreadScores).raw.take(nodes.rows)
+    def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray | Status:
+        scores = state.get(_SCORES, SpreadScores)
+        return Status.failed(_UNREAD_SCORES) if scores is None else scores.raw.take(nodes.rows)
 
     def normalize_score(self, state: CycleState, pod: Pod, scores: IntArray, nodes: NodeTable) -> IntArray:
         return state.read(_SCORES, SpreadScores).normalized(scores, nodes)

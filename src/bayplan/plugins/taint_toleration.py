@@ -6,6 +6,7 @@ Everything is worked out once per distinct set of taints and then gathered for t
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Final
 
 import numpy as np
 
@@ -20,12 +21,16 @@ from bayplan.framework import (
     Plugin,
     Reads,
     Resource,
+    Status,
     Verdict,
     default_normalize,
 )
-from bayplan.model import PREFER_NO_SCHEDULE, Node, Pod, Taint, find_untolerated, tolerates_any
+from bayplan.model import PREFER_NO_SCHEDULE, Node, Pod, Taint, Toleration, find_untolerated, tolerates_any
+from bayplan.plugins._state import NOT_FOUND
 
-REASON = "node(s) had untolerated taint(s)"
+REASON: Final = "node(s) had untolerated taint(s)"
+_TOLERATIONS: Final = "PreScoreTaintToleration"
+_UNREAD: Final = f'failed to read "{_TOLERATIONS}" from cycleState: {NOT_FOUND}'
 
 
 class TaintToleration(Plugin):
@@ -40,12 +45,15 @@ class TaintToleration(Plugin):
         return nodes.reject(untolerated.take(codes), REASON, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> None:
-        """Nothing to prepare; the plugin is on this point because it is in kube-scheduler."""
+        state.write(_TOLERATIONS, pod.spec.tolerations)
 
-    def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray:
+    def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray | Status:
         """How many taints the pod would rather have avoided."""
+        tolerations = state.get(_TOLERATIONS, tuple)
+        if tolerations is None:
+            return Status.failed(_UNREAD)
         codes, sets = nodes.taint_sets()
-        counts = np.array([_count_disliked(pod, taints) for taints in sets], dtype=np.int64)
+        counts = np.array([_count_disliked(tolerations, taints) for taints in sets], dtype=np.int64)
         return counts.take(codes)
 
     def normalize_score(self, state: CycleState, pod: Pod, scores: IntArray, nodes: NodeTable) -> IntArray:
@@ -72,7 +80,5 @@ def _keeps_away(pod: Pod, taints: tuple[Taint, ...]) -> bool:
     return bool(taints) and find_untolerated(taints, pod.spec.tolerations) is not None
 
 
-def _count_disliked(pod: Pod, taints: tuple[Taint, ...]) -> int:
-    return sum(
-        taint.effect == PREFER_NO_SCHEDULE and not tolerates_any(pod.spec.tolerations, taint) for taint in taints
-    )
+def _count_disliked(tolerations: tuple[Toleration, ...], taints: tuple[Taint, ...]) -> int:
+    return sum(taint.effect == PREFER_NO_SCHEDULE and not tolerates_any(tolerations, taint) for taint in taints)

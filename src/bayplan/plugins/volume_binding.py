@@ -34,6 +34,7 @@ from bayplan.plugins._claims import (
     uses_claim,
 )
 from bayplan.plugins._csi_migration import MIGRATED_PLUGINS
+from bayplan.plugins._state import NOT_FOUND, fail_all
 from bayplan.plugins._volume_assumed import Assumed, AssumeError, VolumeIndex
 from bayplan.plugins._volume_binder import BindError, PodVolumes, VolumeBinder, is_fully_bound
 from bayplan.plugins._volume_finder import PodVolumeClaims, VolumeFinder
@@ -56,6 +57,10 @@ class Attempt:
     claims: PodVolumeClaims
     #: What Reserve has assumed; None before, and where everything is bound already.
     volumes: PodVolumes | None = None
+
+
+#: Of a pod without claims; Reserve does not write to it.
+_NO_CLAIMS: Final = Attempt(PodVolumeClaims((), ()))
 
 
 class VolumeBinding(Plugin):
@@ -89,10 +94,9 @@ class VolumeBinding(Plugin):
     # --- feasibility ------------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status | None:
-        if not pod.spec.volumes:
-            return Status.skip_alike()
-        claims = pod_claims(pod)
+        claims = pod_claims(pod) if pod.spec.volumes else ()
         if not claims:
+            state.write(self.name, _NO_CLAIMS)
             return Status.skip_alike()
         for claim in claims:
             if (problem := self._problem(pod, claim)) is not None:
@@ -146,8 +150,11 @@ class VolumeBinding(Plugin):
         return PodVolumeClaims(tuple(bound), tuple(delayed))
 
     def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict | Status:
+        attempt = state.get(self.name, Attempt)
+        if attempt is None:
+            return fail_all(nodes, NOT_FOUND)
         try:
-            return self._finder.find(state.read(self.name, Attempt).claims, nodes).verdict()
+            return self._finder.find(attempt.claims, nodes).verdict()
         except (MatchError, ProvisionError) as error:
             return Status.failed(error)
 
@@ -164,7 +171,9 @@ class VolumeBinding(Plugin):
 
     def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
         attempt = state.get(self.name, Attempt)
-        if attempt is None or not attempt.claims.delayed:
+        if attempt is None:
+            return Status.failed(NOT_FOUND)
+        if not attempt.claims.delayed:
             return None
         nodes = self.handle.snapshot.nodes
         position = nodes.position(node_name)

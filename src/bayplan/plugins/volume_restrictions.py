@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from bayplan.framework import Action, ClusterEvent, CycleState, Handle, Hint, NodeTable, Plugin, Resource, Status
+from bayplan.framework import (
+    Action,
+    ClusterEvent,
+    Code,
+    CycleState,
+    Handle,
+    Hint,
+    NodeTable,
+    Plugin,
+    Resource,
+    Status,
+)
 from bayplan.model import PersistentVolumeClaim
 from bayplan.plugins._claims import claim_not_found, named_claims, storage_sign
 
@@ -27,6 +38,8 @@ POD_CONFLICT: Final = (
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
     "already in-use by another pod"
 )
+#: What kube-scheduler says where PreFilter did not run.
+_UNREAD: Final = 'cannot read "PreFilterVolumeRestrictions" from cycleState'
 READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
 
 
@@ -91,13 +104,16 @@ class VolumeRestrictions(Plugin):
         conflicts.n_used -= conflicts.count(pod_to_remove)
 
     def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict:
-        conflicts = state.read(self.name, Conflicts)
+        conflicts = state.get(self.name, Conflicts)
+        disks = exclusive_disks(pod) if conflicts is None else conflicts.disks
         taken = np.zeros(len(nodes), dtype=np.bool_)
-        if conflicts.disks:
+        if disks:
             for position in np.flatnonzero(nodes.exclusive_disks()).tolist():
-                taken[position] = any(disks_conflict(conflicts.disks, other) for other in nodes[position].pods)
+                taken[position] = any(disks_conflict(disks, other) for other in nodes[position].pods)
         verdict = nodes.reject(taken, DISK_CONFLICT)
         # The first conflict found is the reason: a node without the disk is not asked about the claim.
+        if conflicts is None:
+            return verdict.reject(~taken, _UNREAD, Code.ERROR)
         return verdict.reject(~taken, POD_CONFLICT) if conflicts.n_used > 0 else verdict
 
     # --- hints ------------------------------------------------------------------------------------

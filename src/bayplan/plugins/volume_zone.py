@@ -81,18 +81,25 @@ class VolumeZone(Plugin):
     def pre_filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status | None:
         if not pod.spec.volumes:
             return Status.skip_alike()
+        places = self._places(pod)
+        if isinstance(places, Status):
+            return places
+        if not places:
+            return Status.skip_alike()
+        state.write(self.name, places)
+        return None
+
+    def _places(self, pod: Pod) -> tuple[Place, ...] | Status:
+        """Where all of the pod's volumes can be used."""
         places: list[Place] = []
         for name in named_claims(pod):
-            found = self._places(name, pod.namespace)
+            found = self._places_of_claim(name, pod.namespace)
             if isinstance(found, Status):
                 return found
             places += found
-        if not places:
-            return Status.skip_alike()
-        state.write(self.name, tuple(places))
-        return None
+        return tuple(places)
 
-    def _places(self, claim_name: str, namespace: str) -> Sequence[Place] | Status:
+    def _places_of_claim(self, claim_name: str, namespace: str) -> Sequence[Place] | Status:
         """Where the claim's volume can be used; nothing yet for one that is bound when its pod is."""
         if not claim_name:
             return Status.unresolvable("PersistentVolumeClaim had no name")
@@ -120,7 +127,13 @@ class VolumeZone(Plugin):
         )
 
     def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict:
-        places: tuple[Place, ...] = state.read(self.name, tuple)
+        if not pod.spec.volumes:
+            return nodes.accept_all()
+        places: tuple[Place, ...] | Status | None = state.get(self.name, tuple)
+        if places is None:
+            places = self._places(pod)  # as kube-scheduler does where PreFilter did not run
+        if isinstance(places, Status):
+            return nodes.reject(np.ones(len(nodes), dtype=np.bool_), places.message, places.code)
         misplaced = np.zeros(len(nodes), dtype=np.bool_)
         for place in places:
             misplaced |= ~_is_at(place, nodes)

@@ -183,7 +183,12 @@ def described(decision: Decision, node_names: Iterable[str]) -> Mapping[str, Any
 def _best(decision: Decision) -> list[str]:
     """The nodes among which the choice is free."""
     if decision.scores is None:
-        return [decision.node_name]
+        # One feasible node, or a profile without scorers: then the first one found is taken, whichever that is.
+        outcome = decision.record.filter
+        if not decision.node_name or outcome is None:
+            return [decision.node_name]
+        assert isinstance(outcome, FilterOutcome)
+        return sorted(outcome.nodes.names[outcome.feasible].tolist())
     totals = decision.scores.totals
     best = sorted(decision.scores.nodes.names[totals == totals.max()].tolist())
     assert decision.node_name in best
