@@ -8,7 +8,7 @@ scheduler.profile("default-scheduler").cycle.schedule(pod)
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from bayplan import config
@@ -66,8 +66,9 @@ class Scheduler:
         *,
         clock: Clock | None = None,
         seed: int | None = None,
-        observer: Observer | None = None,
+        observer: Callable[[str], Observer] | None = None,
     ) -> None:
+        """*observer* gives the one who is told about the plugins of a profile, by the profile's name."""
         self.config = loaded.config
         self.cache = Cache()
         self.objects = Objects()
@@ -91,7 +92,8 @@ class Scheduler:
             informers=self.objects,
             nominator=self.nominator,
         )
-        plugins = construct_profile(profile, self._registry, handle, self._observer)
+        observer = self._observer(profile.scheduler_name) if self._observer is not None else None
+        plugins = construct_profile(profile, self._registry, handle, observer)
         runner = Runner(
             plugins,
             answers=lambda caller: KeptAnswers(caller, snapshot),

@@ -215,6 +215,7 @@ FRAMEWORK = [
     "SUCCESS",
     "ScoreOutcome",
     "Scorer",
+    "Search",
     "Snapshot",
     "Status",
     "TermColumn",

@@ -6,13 +6,14 @@ stands behind the recorder, the writer and the bind, and in who calls `attempt`.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Coroutine, Mapping
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from bayplan.cycle.commit import Commitment, Committer, failed_unexpectedly
 from bayplan.cycle.failure import Failure, FailureHandler
 from bayplan.framework import CycleState
+from bayplan.observe import klog
 from bayplan.queue import ASSIGNED_POD_DELETE
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from bayplan.observe.record import Ring
     from bayplan.queue import QueuedPodInfo, SchedulingQueue
 
-logger = logging.getLogger("bayplan.cycle")
+log = klog.get_logger("bayplan.cycle")
 
 
 class ProfileCycles(Protocol):
@@ -46,6 +47,19 @@ class ProfileCycles(Protocol):
         """Evict the victims from the node that was promised to *preemptor*."""
 
 
+class AttemptObserver(Protocol):
+    """Told how attempts go: metrics hang on this."""
+
+    def started(self, profile: str) -> None: ...
+
+    def decided(self, profile: str, state: CycleState, decision: Decision) -> None: ...
+
+    def failed(self, profile: str, *, is_rejection: bool, seconds: float) -> None:
+        """The pod goes back to the queue, *seconds* after its attempt began."""
+
+    def bound(self, profile: str, info: QueuedPodInfo, seconds: float) -> None: ...
+
+
 class Attempts:
     """Tries pods."""
 
@@ -57,6 +71,7 @@ class Attempts:
         *,
         start: Callable[[Coroutine[Any, Any, None]], object],
         records: Ring | None = None,
+        observer: AttemptObserver | None = None,
     ) -> None:
         self._profiles = profiles
         self._cache = cache
@@ -64,58 +79,81 @@ class Attempts:
         #: Runs a binding cycle in the background.
         self._start = start
         self._records = records
+        self._observer = observer
+        #: Binding cycles under way.
+        self.n_binding = 0
 
     def attempt(self, info: QueuedPodInfo) -> Decision | None:
         """One scheduling cycle; the binding cycle goes on by itself. None if the pod needs none any more."""
         pod = info.pod
+        log.info("About to try and schedule pod", v=4, pod=pod)
         profile = self._profiles.get(pod.spec.scheduler_name)
         if profile is None or pod.is_terminating or self._cache.is_assumed(pod.uid):
             self._queue.done(pod.uid)
             return None
+        log.info("Attempting to schedule pod", v=3, pod=pod)
+        start = perf_counter()
+        if self._observer is not None:
+            self._observer.started(pod.spec.scheduler_name)
         try:
-            return self._decide(info, profile)
+            return self._decide(info, profile, start)
         except Exception as error:
             # A bug of ours costs one attempt of one pod.
-            logger.exception("Attempt broke: pod=%s", pod.key)
+            log.error(error, "Attempt broke", trace=error, pod=pod)
             if self._cache.is_assumed(pod.uid):
                 self._cache.forget(pod.uid)
-            profile.failures.handle(info, failed_unexpectedly(error))
+            self._fail(info, profile, failed_unexpectedly(error), start)
             return None
 
-    def _decide(self, info: QueuedPodInfo, profile: ProfileCycles) -> Decision:
+    def _decide(self, info: QueuedPodInfo, profile: ProfileCycles, start: float) -> Decision:
         pod, state = info.pod, CycleState()
         decision = profile.cycle.schedule(pod, state)
+        if self._observer is not None:
+            self._observer.decided(pod.spec.scheduler_name, state, decision)
         if self._records is not None:
             self._records.add(decision.record)
         if not decision.node_name:
             if decision.nominate:
                 profile.make_room(pod, decision)
-            profile.failures.handle(info, Failure.of_decision(decision))
+            self._fail(info, profile, Failure.of_decision(decision), start)
             return decision
         committed = profile.committer.commit(pod, state, decision)
         if isinstance(committed, Failure):
-            profile.failures.handle(info, committed)
+            self._fail(info, profile, committed, start)
         else:
-            self._start(self._bind(info, profile, committed))
+            self._start(self._bind(info, profile, committed, start))
         return decision
 
-    async def _bind(self, info: QueuedPodInfo, profile: ProfileCycles, commitment: Commitment) -> None:
+    def _fail(self, info: QueuedPodInfo, profile: ProfileCycles, failure: Failure, start: float) -> None:
+        if self._observer is not None:
+            name, seconds = info.pod.spec.scheduler_name, perf_counter() - start
+            self._observer.failed(name, is_rejection=failure.status.is_rejection, seconds=seconds)
+        profile.failures.handle(info, failure)
+
+    async def _bind(
+        self, info: QueuedPodInfo, profile: ProfileCycles, commitment: Commitment, start: float
+    ) -> None:
+        self.n_binding += 1
         try:
             failure = await profile.binding_cycle.run(commitment)
         except Exception as error:
-            logger.exception("Bind broke: pod=%s", commitment.pod.key)
+            log.error(error, "Bind broke", trace=error, pod=commitment.pod)
             failure = failed_unexpectedly(error)
+        finally:
+            self.n_binding -= 1
         if failure is None:
             self._cache.finish_binding(commitment.pod.uid)
+            if self._observer is not None:
+                self._observer.bound(info.pod.spec.scheduler_name, info, perf_counter() - start)
             return
         profile.committer.withdraw(commitment)
         if failure.status.is_rejection:
             # The event would wake the pod itself, if it came before the pod is back in the queue.
-            profile.failures.handle(info, failure)
+            self._fail(info, profile, failure, start)
             self._place_is_free(commitment.pod, but_not_for_itself=True)
         else:
             self._place_is_free(commitment.pod, but_not_for_itself=False)
-            profile.failures.handle(info, failure)
+            self._fail(info, profile, failure, start)
 
     def _place_is_free(self, pod: Pod, *, but_not_for_itself: bool) -> None:
         """An assumed pod that does not take its place is as good as a deleted one."""

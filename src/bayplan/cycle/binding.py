@@ -7,19 +7,19 @@ path that does not end in a bind, what was reserved is given back first.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from bayplan.cycle.failure import Failure
 from bayplan.framework import SUCCESS, BindingRunner, BindPlan, EventRecorder, Status
+from bayplan.observe import klog
 
 if TYPE_CHECKING:
     from bayplan.cycle.commit import Commitment
     from bayplan.cycle.waiting import HeldPods
     from bayplan.model import Pod
 
-logger = logging.getLogger("bayplan.cycle")
+log = klog.get_logger("bayplan.cycle")
 
 
 class BindingQueue(Protocol):
@@ -69,6 +69,15 @@ class BindingCycle:
         status = await self._prepare_and_bind(commitment, plan)
         if not status.is_success:
             return Failure(status, status.message)
+        decision = commitment.decision
+        log.info(
+            "Successfully bound pod to node",
+            v=2,
+            pod=pod,
+            node=node_name,
+            evaluatedNodes=decision.n_evaluated,
+            feasibleNodes=decision.n_feasible,
+        )
         note = f"Successfully assigned {pod.namespace}/{pod.name} to {node_name}"
         self._recorder.event(pod, kind="Normal", reason="Scheduled", action="Binding", note=note)
         await self._runner.post_bind(state, pod, node_name)
@@ -79,7 +88,8 @@ class BindingCycle:
             await self._writer.write_nomination(pod, node_name)
         except Exception as error:
             # Not worth stopping for: the pod will be bound all the same.
-            logger.error("Nomination not written: pod=%s node=%s: %s", pod.key, node_name, error)
+            message = "Failed to update the nominated node name in the binding cycle"
+            log.error(error, message, pod=pod, nominatedNodeName=node_name)
 
     async def _prepare_and_bind(self, commitment: Commitment, plan: BindPlan) -> Status:
         pod, node_name, state = commitment.pod, commitment.node_name, commitment.state

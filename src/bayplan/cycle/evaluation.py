@@ -20,6 +20,7 @@ from bayplan.framework import (
     NodeTable,
     Nominator,
     Runner,
+    Search,
     Status,
 )
 
@@ -41,9 +42,9 @@ class ProfileEvaluation:
 
     # --- all nodes --------------------------------------------------------------------------------
 
-    def filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> FilterOutcome:
+    def filter(self, state: CycleState, pod: Pod, nodes: NodeTable, search: Search | None = None) -> FilterOutcome:
         """Every Filter plugin on every node of the table, nominated pods counted."""
-        outcome = self._runner.filter(state, pod, nodes)
+        outcome = self._runner.filter(state, pod, nodes, search)
         if outcome.error is None:
             for node_name in self._nominator.nodes():
                 position = nodes.position(node_name)

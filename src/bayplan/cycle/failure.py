@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from bayplan.cycle.decision import NO_NODES
 from bayplan.framework import Code, EventRecorder, Nominator, Status
 from bayplan.framework.diagnosis import none_available
+from bayplan.observe import klog
 
 if TYPE_CHECKING:
     from bayplan.cycle.decision import Decision
     from bayplan.model import Pod
     from bayplan.queue import QueuedPodInfo
 
-logger = logging.getLogger("bayplan.cycle")
+log = klog.get_logger("bayplan.cycle")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,7 @@ class FailureHandler:
         self._current_pod = current_pod
 
     def handle(self, info: QueuedPodInfo, failure: Failure) -> None:
+        _log_failure(info.pod, failure)
         info.note_failure(failure.unschedulable_plugins, failure.pending_plugins, failure.message)
         pod = self._back_to_the_queue(info)
         if pod is None:
@@ -114,9 +116,18 @@ class FailureHandler:
         """The pod to go on with; None if it is gone, bound, or another one of the same name by now."""
         current = self._current_pod(info.pod)
         if current is None or current.spec.node_name or current.uid != info.pod.uid:
-            logger.info("Not queued again: pod=%s is gone, bound or replaced", info.pod.key)
+            log.info("Not queued again: the pod is gone, bound or replaced", pod=info.pod)
             self._queue.done(info.pod.uid)
             return None
         info.pod = current
         self._queue.add_unschedulable(info)
         return current
+
+
+def _log_failure(pod: Pod, failure: Failure) -> None:
+    if not failure.status.is_rejection:
+        log.error(failure.message, "Error scheduling pod; retrying", pod=pod)
+    elif failure.message == NO_NODES:
+        log.info("Unable to schedule pod; no nodes are registered to the cluster; waiting", v=2, pod=pod)
+    else:
+        log.info("Unable to schedule pod; no fit; waiting", v=2, pod=pod, err=failure.message)

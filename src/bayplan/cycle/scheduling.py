@@ -25,6 +25,7 @@ from bayplan.framework import (
     PreFilterOutcome,
     Runner,
     ScoreOutcome,
+    Search,
     Status,
 )
 from bayplan.observe.record import Record
@@ -118,11 +119,12 @@ class SchedulingCycle:
             # Whoever rejected the promised node is named among them, as in kube-scheduler.
             plugins = "[" + " ".join(sorted(diagnosis.unschedulable_plugins)) + "]"
             diagnosis.absent = Status.unresolvable(f"node(s) didn't satisfy plugin(s) {plugins}")
-        outcome = self._evaluation.filter(state, pod, candidates)
+        search = self._search(candidates)
+        outcome = self._evaluation.filter(state, pod, candidates, search)
         if outcome.error is not None:
             return outcome.error
         diagnosis.add_outcome(outcome)
-        return self._selected(candidates, self._window(outcome, candidates))
+        return self._selected(candidates, self._window(outcome, search))
 
     def _nominated_node(
         self, pod: Pod, state: CycleState, nodes: NodeTable, diagnosis: Diagnosis
@@ -143,15 +145,23 @@ class SchedulingCycle:
         diagnosis.reject_beforehand(name, status)
         return None
 
-    def _window(self, outcome: FilterOutcome, candidates: NodeTable) -> IntArray:
+    def _search(self, candidates: NodeTable) -> Search | None:
+        """Where to begin and when to stop; None to look at all nodes."""
         n_nodes = len(candidates)
         wanted = n_feasible_wanted(n_nodes, self._percentage, adaptive=self._adaptive)
         if not self._runner.has("score"):
             wanted = 1
         if wanted >= n_nodes:
-            return np.flatnonzero(outcome.feasible)
+            return None
         order = self._snapshot.search_order() if candidates.is_whole else np.arange(n_nodes)
-        positions, n_seen = cut(outcome.feasible, order, self._next_start % n_nodes, wanted)
+        return Search(np.roll(order, -(self._next_start % n_nodes)), wanted)
+
+    def _window(self, outcome: FilterOutcome, search: Search | None) -> IntArray:
+        """The feasible nodes to go on with; the next search begins where this one ended."""
+        if search is None:
+            return np.flatnonzero(outcome.feasible)
+        positions, n_seen = cut(outcome.feasible, search)
+        n_seen = n_seen if outcome.n_seen is None else outcome.n_seen
         self._next_start = (self._next_start + n_seen) % len(self._snapshot.nodes)
         return positions
 

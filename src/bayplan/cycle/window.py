@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from bayplan.framework import BoolArray, IntArray
+from bayplan.framework import BoolArray, IntArray, Search
 
 MIN_FEASIBLE_NODES: Final = 100  # upstream minFeasibleNodesToFind: keeps a minimum of spreading
 MIN_PERCENTAGE: Final = 5  # upstream minFeasibleNodesPercentageToFind
@@ -28,11 +28,10 @@ def n_feasible_wanted(n_nodes: int, percentage: int, *, adaptive: bool) -> int:
     return max(n_nodes * percentage // 100, MIN_FEASIBLE_NODES)
 
 
-def cut(feasible: BoolArray, order: IntArray, start: int, wanted: int) -> tuple[IntArray, int]:
-    """The first *wanted* feasible positions from *start* on, in search *order*, and how many were looked at."""
-    turned = np.roll(order, -start)
-    hits = np.flatnonzero(feasible[turned])
-    if len(hits) <= wanted:
-        return turned[hits], len(order)
+def cut(feasible: BoolArray, search: Search) -> tuple[IntArray, int]:
+    """The first feasible positions, as many as wanted, in the order of the search, and how many were looked at."""
+    hits = np.flatnonzero(feasible[search.order])
+    if len(hits) <= search.wanted:
+        return search.order[hits], len(search.order)
     # Like kube-scheduler, the search notices that it has enough at the next feasible node.
-    return turned[hits[:wanted]], int(hits[wanted])
+    return search.order[hits[: search.wanted]], int(hits[search.wanted])

@@ -43,6 +43,7 @@ from bayplan.framework.preemption import Preemption
 from bayplan.framework.profile import Placed, ProfilePlugins
 from bayplan.framework.registry import Registration, Registry
 from bayplan.framework.runner import PermitOutcome, PreFilterOutcome, Runner
+from bayplan.framework.searching import Search
 from bayplan.framework.state import CycleState
 from bayplan.framework.status import SUCCESS, Code, Status
 from bayplan.framework.verdict import BoolArray, IntArray, Rejection, Verdict
@@ -107,6 +108,7 @@ __all__ = [
     "Runner",
     "ScoreOutcome",
     "Scorer",
+    "Search",
     "Snapshot",
     "Status",
     "TermColumn",

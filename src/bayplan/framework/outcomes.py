@@ -40,7 +40,7 @@ class Decided(NamedTuple):
 class FilterOutcome:
     """Which nodes of a table passed every Filter plugin, and for the others who rejected them."""
 
-    __slots__ = ("decided", "error", "feasible", "nodes", "overrides")
+    __slots__ = ("decided", "error", "feasible", "n_seen", "nodes", "overrides")
 
     def __init__(
         self, nodes: NodeTable, feasible: BoolArray, decided: list[Decided], error: Status | None = None
@@ -52,6 +52,8 @@ class FilterOutcome:
         self.decided = decided
         #: An ERROR of any plugin on any node: the attempt is over.
         self.error = error
+        #: How many nodes a search looked at that stopped when it had found enough; None if all were.
+        self.n_seen: int | None = None
         #: Position → status, for nodes whose answer was settled in another way (nominated pods, extenders).
         self.overrides: dict[int, Status] = {}
 

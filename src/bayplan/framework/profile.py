@@ -32,6 +32,8 @@ class ProfilePlugins:
         #: The profile's scheduler name.
         self.name: Final = name
         self.caller: Final = Caller(observer)
+        #: Told about extension points, always.
+        self._observer: Final = observer
         #: Every plugin of the profile, by name.
         self.plugins: Final = {
             placed.plugin.name: placed.plugin for on_point in points.values() for placed in on_point
@@ -66,7 +68,7 @@ class ProfilePlugins:
 
     def timed(self, title: str) -> Timed:
         """Times an extension point: `with plugins.timed("Filter") as done: return done(status)`."""
-        return Timed(self.caller.observer, title)
+        return Timed(self._observer, title)
 
 
 class Timed:

@@ -20,6 +20,7 @@ from bayplan.framework.nodes import NodeInfo, NodeTable
 from bayplan.framework.outcomes import Decided, FilterOutcome, PluginScores, ScoreOutcome
 from bayplan.framework.plugin import Plugin, PostFilterResult, PreFilterResult, Reads
 from bayplan.framework.profile import ProfilePlugins
+from bayplan.framework.searching import Search, Searching
 from bayplan.framework.state import CycleState
 from bayplan.framework.status import SUCCESS, Code, Status
 from bayplan.framework.templates import Alike, Steps, Templates, written_since
@@ -159,8 +160,13 @@ class Runner:
                 return wrapped(f'running {title} on PreFilter plugin "{bound.name}"', status, bound.name)
         return SUCCESS
 
-    def filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> FilterOutcome:
-        """Every Filter plugin on every node; the first to reject a node decides."""
+    def filter(self, state: CycleState, pod: Pod, nodes: NodeTable, search: Search | None = None) -> FilterOutcome:
+        """Every Filter plugin on every node; the first to reject a node decides.
+
+        With *search*, plugins that look at nodes one at a time are asked until enough feasible nodes are found.
+        """
+        if search is not None and self._is_costly(state):
+            return self._search(state, pod, nodes, search)
         feasible = np.ones(len(nodes), dtype=np.bool_)
         outcome = FilterOutcome(nodes, feasible, [])
         if not len(nodes):
@@ -182,6 +188,24 @@ class Runner:
                 outcome.feasible &= ~first
                 if not outcome.feasible.any():
                     break
+        return outcome
+
+    def _is_costly(self, state: CycleState) -> bool:
+        return any(
+            bound.is_per_node and bound.name not in state.skip_filter for bound in self._plugins.on("filter")
+        )
+
+    def _search(self, state: CycleState, pod: Pod, nodes: NodeTable, search: Search) -> FilterOutcome:
+        filters = [bound for bound in self._plugins.on("filter") if bound.name not in state.skip_filter]
+        searching = Searching(
+            filters,
+            nodes,
+            lambda bound: self._answers.verdict(bound, state, pod, nodes),
+            lambda bound, position: as_status(bound, self._caller.call(bound, state, pod, nodes[position])),
+        )
+        outcome = searching.run(search)
+        if searching.failed is not None:
+            outcome.error = _filter_error(*searching.failed)
         return outcome
 
     def _verdict(

@@ -112,7 +112,9 @@ class _Numbers(Family[Number]):
 
     def collect(self) -> Metric:
         # prometheus-client puts the ending of a counter's name there itself.
-        metric = Metric(self.name.removesuffix("_total") if self.kind == "counter" else self.name, self.text, self.kind)
+        metric = Metric(
+            self.name.removesuffix("_total") if self.kind == "counter" else self.name, self.text, self.kind
+        )
         for labels, number in self:
             metric.add_sample(self.name, labels, number.value)
         return metric
@@ -159,7 +161,8 @@ class Histogram(Family[Distribution]):
 
 def _go_text(bound: float) -> str:
     """As Go prints it: `1`, where prometheus-client writes `1.0`; rules and dashboards compare the text."""
-    return floatToGoString(bound).removesuffix(".0")
+    text: str = floatToGoString(bound)  # type: ignore[no-untyped-call]
+    return text.removesuffix(".0")
 
 
 class Registry(Collector):
@@ -178,6 +181,8 @@ class Registry(Collector):
             if family.name in self._families:
                 raise ValueError(f"there is a metric {family.name} already")
             self._families[family.name] = family
+            if not family.label_names:
+                family.labels()  # a metric without labels is there from the start, and 0
 
     def before_scrape(self, refresh: Callable[[], None]) -> None:
         """Call *refresh* ahead of every scrape: it sets gauges to what is the case then."""

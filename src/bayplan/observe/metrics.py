@@ -74,7 +74,8 @@ class SchedulerFamilies:
         self.pod_scheduled_after_flush_total = Counter(
             "scheduler_pod_scheduled_after_flush_total",
             "Number of pods that were successfully scheduled after being flushed from unschedulablePods due to "
-            "timeout. This metric helps detect potential queueing hint misconfigurations or event handling issues.",
+            "timeout. This metric helps detect potential queueing hint misconfigurations or event handling "
+            "issues.",
             stability=ALPHA,
         )
         # --- plugins ------------------------------------------------------------------------------
@@ -132,7 +133,8 @@ class SchedulerFamilies:
         self.unschedulable_pods = Gauge(
             "scheduler_unschedulable_pods",
             "The number of unschedulable pods broken down by plugin name. A pod will increment the gauge for all "
-            "plugins that caused it to not schedule and so this metric have meaning only when broken down by plugin.",
+            "plugins that caused it to not schedule and so this metric have meaning only when broken down by "
+            "plugin.",
             "plugin",
             "profile",
             stability=BETA,
@@ -236,9 +238,7 @@ class ProcessFamilies:
             "host",
             stability=ALPHA,
         )
-        self.workqueue_depth = Gauge(
-            "workqueue_depth", "Current depth of workqueue", "name", stability=BETA
-        )
+        self.workqueue_depth = Gauge("workqueue_depth", "Current depth of workqueue", "name", stability=BETA)
 
     def all(self) -> list[AnyFamily]:
         return list(vars(self).values())

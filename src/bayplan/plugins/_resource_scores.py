@@ -2,6 +2,7 @@
 
 In come the nodes' columns, the configured resources and the pod's requests; out goes one score per node. A
 resource that a node does not offer does not count there; nor does a scalar resource that the pod does not ask for.
+Sums beyond int64 wrap around, here as in Go, so requests may be negative; what follows from that is Go's as well.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _SHAPE_SCALE: Final = MAX_SCORE // 10
 _MAX_UTILIZATION: Final = 100
 #: See `quotient`.
-_EXACT_BELOW: Final = 2**45
+_EXACT_BELOW: Final = 2**52
 
 
 class Usage(NamedTuple):
@@ -76,7 +77,8 @@ def _least_allocated(usages: Sequence[Usage], n_nodes: int) -> IntArray:
     """The share of capacity that stays free; overcommitted is as full as full."""
 
     def free_share(usage: Usage, capacity: IntArray) -> IntArray:
-        return quotient(np.maximum(capacity - usage.requested, 0) * MAX_SCORE, capacity)
+        free = np.where(usage.requested > capacity, 0, capacity - usage.requested)
+        return quotient(free * MAX_SCORE, capacity)
 
     totals, weights = _weigh(usages, n_nodes, free_share)
     return quotient(totals, weights)
@@ -98,7 +100,8 @@ def _requested_to_capacity_ratio(shape: Sequence[UtilizationShapePoint]) -> Stra
 
     def shaped(usage: Usage, capacity: IntArray) -> IntArray:
         utilization = quotient(np.minimum(usage.requested, capacity) * _MAX_UTILIZATION, capacity)
-        return scores[np.maximum(utilization, 0)]
+        utilization[usage.requested > capacity] = _MAX_UTILIZATION
+        return scores[np.clip(utilization, 0, _MAX_UTILIZATION)]
 
     def strategy(usages: Sequence[Usage], n_nodes: int) -> IntArray:
         totals, weights = _weigh(usages, n_nodes, shaped, only_positive=True)
@@ -148,13 +151,14 @@ def _weigh(
 
 
 def quotient(numerators: IntArray, divisors: IntArray | int) -> IntArray:
-    """Whole division as in Go, cut towards zero. Divisors are positive; quotients are scores, at most 100.
+    """Whole division as in Go, cut towards zero; no divisor is 0.
 
-    Floating point is twice as fast as NumPy's whole division and exact while divisors are below 2^45: a quotient
-    that is no whole number is at least 2^-45 away from one, and near 100 the error is at most 2^-47.
+    Floating point is twice as fast as NumPy's whole division and exact for numerators n from 0 to 2^52: a quotient
+    n/d that is no whole number is at least 1/d away from one, and its error is at most n/d x 2^-53.
     """
-    if isinstance(divisors, int) or divisors.max(initial=0) < _EXACT_BELOW:
+    # Negative numbers are vast without their sign.
+    if numerators.view(np.uint64).max(initial=0) < _EXACT_BELOW:
         return (numerators / divisors).astype(np.int64)
     quotients: IntArray = numerators // divisors
-    quotients += (numerators < 0) & (numerators % divisors != 0)
+    quotients += (quotients < 0) & (numerators % divisors != 0)
     return quotients

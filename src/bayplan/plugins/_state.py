@@ -1,8 +1,8 @@
 """What Filter and Score say where PreFilter or PreScore did not run.
 
-A profile may disable one extension point of a plugin and keep the next one, and some of kube-scheduler's plugins
-then find nothing in the cycle state: every attempt that gets as far ends with an error, in each plugin's own words.
-So that this can be told apart from a PreFilter with nothing to say, PreFilter writes to the state unless it skips.
+A profile may disable one extension point of a plugin and keep the next one. Some of kube-scheduler's plugins then
+find nothing in the cycle state, and every attempt that gets as far ends with an error, in the plugin's own words.
+So a PreFilter or PreScore that does not skip writes to the state, be it only to show that it ran.
 """
 
 from __future__ import annotations

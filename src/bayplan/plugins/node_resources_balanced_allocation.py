@@ -36,9 +36,12 @@ class NodeResourcesBalancedAllocation(Plugin):
             return np.zeros(len(nodes), dtype=np.int64)  # PreScore did not run
         usages = node_usage(nodes, self.args.resources, pod.all_requests, nonzero=False)
         without_pod, with_pod = balance(usages, len(nodes))
-        # All whole numbers: cutting the half is Go's division by two.
-        change: IntArray = ((_HALF + with_pod - without_pod) * 0.5).astype(np.int64)
-        return _HALF + change
+        change = with_pod - without_pod
+        change += _HALF
+        change += change < 0  # Go's division by two cuts towards zero
+        change >>= 1
+        change += _HALF
+        return change
 
     def _requests_any(self, pod: Pod) -> bool:
         requests = pod.all_requests
@@ -48,13 +51,13 @@ class NodeResourcesBalancedAllocation(Plugin):
         return pod.request_summary
 
 
-def balance(usages: Sequence[Usage], n_nodes: int) -> FloatArray:
-    """How evenly each node's resources are used, 0 to 100, whole; shape (2, n_nodes): without and with the pod."""
+def balance(usages: Sequence[Usage], n_nodes: int) -> IntArray:
+    """How evenly each node's resources are used, 0 to 100; shape (2, n_nodes): without and with the pod."""
     offered = [usage.allocatable != 0 for usage in usages]
     if all(column.all() for column in offered):
         return _balance([_fractions(usage) for usage in usages], n_nodes)
     # Nodes that offer the same resources are worked out together.
-    scores = np.zeros((2, n_nodes))
+    scores = np.zeros((2, n_nodes), dtype=np.int64)
     patterns = np.zeros(n_nodes, dtype=np.int64)
     for i, column in enumerate(offered):
         patterns |= column.astype(np.int64) << i
@@ -74,15 +77,15 @@ def _fractions(usage: Usage, where: IntArray | slice = slice(None)) -> FloatArra
     return np.minimum(fractions, 1.0, out=fractions)
 
 
-def _balance(fractions: Sequence[FloatArray], n_nodes: int) -> FloatArray:
+def _balance(fractions: Sequence[FloatArray], n_nodes: int) -> IntArray:
     """The same for nodes that offer all of the resources. The order of operations is Go's, to the bit."""
     if len(fractions) < 2:
-        return np.full((2, n_nodes), float(MAX_SCORE))
+        return np.full((2, n_nodes), MAX_SCORE, dtype=np.int64)
     if len(fractions) == 2:
         deviation = np.abs((fractions[0] - fractions[1]) / 2)
     else:
         mean = sum(fractions[1:], start=fractions[0]) / len(fractions)
         squares = [(fraction - mean) * (fraction - mean) for fraction in fractions]
         deviation = np.sqrt(sum(squares[1:], start=squares[0]) / len(fractions))
-    scores: FloatArray = np.trunc((1 - deviation) * MAX_SCORE)
+    scores: IntArray = ((1 - deviation) * MAX_SCORE).astype(np.int64)
     return scores

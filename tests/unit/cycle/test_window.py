@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bayplan.cycle.window import cut, n_feasible_wanted
-from bayplan.framework import CycleState, IntArray, NodeInfo, NodeTable, Plugin
+from bayplan.framework import CycleState, IntArray, NodeInfo, NodeTable, Plugin, Search
 from bayplan.model import Pod
 from bayplan.testing import Harness, make_node, make_pod
 
@@ -92,13 +92,14 @@ def test_columns_look_at_every_node(percentage: int, wanted: int) -> None:
 )
 def test_cut(feasible: list[int], start: int, wanted: int, found: list[int], n_seen: int) -> None:
     """The first feasible nodes from the start on; the search notices that it has enough at the next one."""
-    positions, seen = cut(np.array(feasible, dtype=np.bool_), np.arange(len(feasible)), start, wanted)
+    order = np.roll(np.arange(len(feasible)), -start)
+    positions, seen = cut(np.array(feasible, dtype=np.bool_), Search(order, wanted))
     assert (positions.tolist(), seen) == (found, n_seen)
 
 
 def test_cut_follows_the_search_order() -> None:
     """Positions are those of the table, in the order of the search."""
-    positions, seen = cut(np.ones(4, dtype=np.bool_), np.array([2, 0, 3, 1]), 1, 2)
+    positions, seen = cut(np.ones(4, dtype=np.bool_), Search(np.array([0, 3, 1, 2]), 2))
     assert (positions.tolist(), seen) == ([0, 3], 2)
 
 

@@ -56,7 +56,8 @@ class ScriptedSource:
     @asynccontextmanager
     async def stream(self, path: str, query: Query | None = None) -> AsyncIterator[AsyncIterator[bytes]]:
         self._note(path, query)
-        script = self.watches.pop(0) if self.watches else [1e6]
+        forever: list[bytes | float | Exception] = [1e6]
+        script = self.watches.pop(0) if self.watches else forever
         if script and isinstance(script[0], ClientError):
             raise script[0]
         yield self._play(script)

@@ -1,0 +1,238 @@
+"""Logs as Kubernetes components write them: klog's text, or JSON.
+
+    log = get_logger("bayplan.cycle")
+    log.info("Attempting to schedule pod", v=3, pod=pod)
+    log.error(error, "Error scheduling pod; retrying", pod=pod)
+
+Loggers are those of `logging`, with a message and pairs beside them; plain `logging` calls are written in the same
+form. klog's verbosity is a level of `logging`: V(0) is INFO, V(1) one below, and so on, so that a message that is
+not wanted costs one comparison.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import logging
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import PurePath
+from typing import Any, Final, NamedTuple, TextIO
+
+from bayplan.model import KubeObject
+
+MAX_VERBOSITY: Final = 19  # the level of V(20) would be 0, which `logging` takes for "not set"
+_PAIRS: Final = "bayplan_pairs"
+
+
+class Ref(NamedTuple):
+    """An object that is only known by its name: klog's KRef."""
+
+    name: str
+    namespace: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+def level_of(verbosity: int) -> int:
+    """The level of `logging` that stands for V(*verbosity*)."""
+    return logging.INFO - min(max(verbosity, 0), MAX_VERBOSITY)
+
+
+class Logger:
+    """A logger for messages with pairs."""
+
+    __slots__ = ("_logger",)
+
+    def __init__(self, name: str) -> None:
+        self._logger = logging.getLogger(name)
+
+    def enabled(self, v: int) -> bool:
+        return self._logger.isEnabledFor(logging.INFO - v)
+
+    def info(self, message: str, /, *, v: int = 0, **pairs: Any) -> None:
+        level = logging.INFO - v
+        if self._logger.isEnabledFor(level):
+            self._logger.log(level, message, extra={_PAIRS: pairs}, stacklevel=2)
+
+    def error(self, error: object, message: str, /, *, trace: BaseException | None = None, **pairs: Any) -> None:
+        """*error* is what went wrong, or None; *trace* adds a traceback."""
+        if error is not None:
+            pairs = {"err": error, **pairs}
+        self._logger.error(message, extra={_PAIRS: pairs}, exc_info=trace, stacklevel=2)
+
+
+def get_logger(name: str) -> Logger:
+    return Logger(name)
+
+
+# --- text -----------------------------------------------------------------------------------------
+
+
+class TextFormatter(logging.Formatter):
+    """`I1116 00:13:22.668123   12345 attempts.py:80] "Attempting to schedule pod" pod="default/web"`"""
+
+    def format(self, record: logging.LogRecord) -> str:
+        when = datetime.fromtimestamp(record.created)
+        head = f"{_letter(record)}{when:%m%d %H:%M:%S.%f} {os.getpid():7d} {record.filename}:{record.lineno}] "
+        pairs: Mapping[str, Any] | None = getattr(record, _PAIRS, None)
+        if pairs is None:
+            text = head + record.getMessage()
+        else:
+            text = head + _quote(record.msg) + "".join(f" {key}{_text(value)}" for key, value in pairs.items())
+        if record.exc_info:
+            text = f"{text}\n{self.formatException(record.exc_info)}"
+        return text
+
+
+def _letter(record: logging.LogRecord) -> str:
+    if record.levelno >= logging.CRITICAL:
+        return "F"
+    if record.levelno >= logging.ERROR:
+        return "E"
+    return "W" if record.levelno >= logging.WARNING else "I"
+
+
+def _text(value: object) -> str:
+    """`=value`, as klog puts it: strings and what prints itself are quoted, the rest is JSON."""
+    plain = _plain(value)
+    if isinstance(plain, str):
+        return _string(plain)
+    if isinstance(value, KubeObject | Ref):
+        return _string(f"{value.namespace}/{value.name}" if value.namespace else value.name)
+    return "=" + _json(plain)
+
+
+def _string(text: str) -> str:
+    if "\n" not in text:
+        return "=" + _quote(text)
+    body = "".join(f"\t{line}\n" for line in text.removesuffix("\n").split("\n"))
+    return f"=<\n{body} >"
+
+
+def _quote(text: str) -> str:
+    """Go's strconv.Quote: printable characters as they are."""
+    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    return '"' + "".join(_escaped(char) for char in text) + '"'
+
+
+_ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+
+
+def _escaped(char: str) -> str:
+    if char in _ESCAPES:
+        return _ESCAPES[char]
+    if char.isprintable():
+        return char
+    code = ord(char)
+    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+# --- JSON -----------------------------------------------------------------------------------------
+
+
+class JsonFormatter(logging.Formatter):
+    """One object a line, with the fields of component-base's JSON format."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        pairs: Mapping[str, Any] | None = getattr(record, _PAIRS, None)
+        line: dict[str, Any] = {
+            "ts": round(record.created * 1000, 3),
+            "caller": f"{PurePath(record.pathname).parent.name}/{record.filename}:{record.lineno}",
+            "msg": record.msg if pairs is not None else record.getMessage(),
+        }
+        if record.levelno < logging.WARNING:
+            line["v"] = max(logging.INFO - record.levelno, 0)
+        line.update((key, _plain(value)) for key, value in (pairs or {}).items())
+        if record.exc_info:
+            line["stacktrace"] = self.formatException(record.exc_info)
+        return _json(line)
+
+
+def _plain(value: object) -> Any:
+    """The value as JSON has it; objects are their names."""
+    if isinstance(value, KubeObject | Ref):
+        name = {"name": value.name}
+        return {**name, "namespace": value.namespace} if value.namespace else name
+    if value is None or type(value) in _JSON_TYPES:
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence | set | frozenset) and not isinstance(value, bytes):
+        return [_plain(item) for item in (sorted(value, key=str) if isinstance(value, set | frozenset) else value)]
+    return str(value)
+
+
+#: Exactly these: a Duration is an int that prints itself.
+_JSON_TYPES: Final = frozenset({str, bool, int, float})
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+# --- setting up -----------------------------------------------------------------------------------
+
+
+class VModule(NamedTuple):
+    """One `pattern=N` of --vmodule: files whose name matches have a verbosity of their own."""
+
+    pattern: str
+    verbosity: int
+
+    def matches(self, record: logging.LogRecord) -> bool:
+        path = PurePath(record.pathname).with_suffix("")
+        return fnmatch.fnmatchcase(str(path) if "/" in self.pattern else path.name, self.pattern)
+
+
+class Verbosity(logging.Filter):
+    """What is shown: one verbosity for all, and others for some files. May be changed while running."""
+
+    def __init__(self, verbosity: int, modules: Sequence[VModule] = ()) -> None:
+        super().__init__()
+        self._modules = tuple(modules)
+        self.set(verbosity)
+
+    def set(self, verbosity: int) -> None:
+        self.verbosity = verbosity
+        self._level = level_of(verbosity)
+        most = max((verbosity, *(module.verbosity for module in self._modules)))
+        logging.getLogger("bayplan").setLevel(level_of(most))
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno >= self._level:
+            return True
+        module = next((module for module in self._modules if module.matches(record)), None)
+        return module is not None and record.levelno >= level_of(module.verbosity)
+
+
+def set_up(
+    verbosity: int = 0,
+    *,
+    form: str = "text",
+    modules: Sequence[VModule] = (),
+    split_stream: bool = False,
+    out: TextIO | None = None,
+    err: TextIO | None = None,
+) -> Verbosity:
+    """Write this process' logs to standard error; with *split_stream* what is no error to standard output."""
+    shown = Verbosity(verbosity, modules)
+    formatter = JsonFormatter() if form == "json" else TextFormatter()
+    errors: logging.Handler = logging.StreamHandler(err if err is not None else sys.stderr)
+    handlers = [errors]
+    if split_stream:
+        errors.setLevel(logging.ERROR)
+        infos = logging.StreamHandler(out if out is not None else sys.stdout)
+        infos.addFilter(lambda record: record.levelno < logging.ERROR)
+        handlers.append(infos)
+    root = logging.getLogger()
+    root.setLevel(logging.WARNING)  # what libraries have to say
+    root.handlers[:] = handlers
+    for handler in handlers:
+        handler.setFormatter(formatter)
+        handler.addFilter(shown)
+    return shown
