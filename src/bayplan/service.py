@@ -23,8 +23,10 @@ from bayplan.cycle.failure import FailureHandler
 from bayplan.cycle.scheduling import SchedulingCycle
 from bayplan.cycle.waiting import HeldPods
 from bayplan.model import KubeObject, Node, Pod
+from bayplan.observe.observers import SchedulerMetrics
 from bayplan.observe.record import Ring
 from bayplan.queue import SchedulingQueue
+from bayplan.queue.queue import MAX_UNSCHEDULABLE_SECONDS
 from bayplan.scheduler import Profile, Scheduler
 from bayplan.watch.handlers import ClusterHandlers
 from bayplan.watch.informers import Informers
@@ -39,6 +41,8 @@ logger = logging.getLogger("bayplan.service")
 
 #: The loop tries pods for this long before it lets I/O have its turn.
 SLICE_SECONDS: Final = 0.005
+#: A stop waits no longer than this for binds that are under way.
+FINISH_SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,22 +72,27 @@ class SchedulerService:
         *,
         clock: Clock,
         seed: int | None = None,
+        max_unschedulable_seconds: float = MAX_UNSCHEDULABLE_SECONDS,
+        metrics: SchedulerMetrics | None = None,
     ) -> None:
         self._clock = clock
+        self.metrics = metrics if metrics is not None else SchedulerMetrics(clock.now)
         self._client = client
         self._broadcaster = broadcaster
         self._tasks: set[asyncio.Task[Any]] = set()
         self._ready = asyncio.Event()
         self.records = Ring()
-        self.scheduler = Scheduler(loaded, registry, clock=clock, seed=seed)
-        self.held = HeldPods()
+        self.scheduler = Scheduler(loaded, registry, clock=clock, seed=seed, observer=self.metrics.observer)
+        self.held = HeldPods(self.metrics.waited_on_permit)
         self.queue = SchedulingQueue(
             {name: profile.plugins for name, profile in self.scheduler.profiles.items()},
             self.scheduler.nominator,
             clock,
             initial_backoff_seconds=loaded.config.pod_initial_backoff_seconds,
             max_backoff_seconds=loaded.config.pod_max_backoff_seconds,
+            max_unschedulable_seconds=max_unschedulable_seconds,
             has_extenders=bool(loaded.config.extenders),
+            observer=self.metrics,
             on_ready=self._ready.set,
         )
         self.handlers = ClusterHandlers(
@@ -92,11 +101,17 @@ class SchedulerService:
             self.queue,
             lambda name: name in self.scheduler.profiles,
             self._give_up,
+            self.metrics.event_handled,
         )
         self._writer = ApiWriter(client, self._start)
         profiles = {name: self._live(profile) for name, profile in self.scheduler.profiles.items()}
         self._attempts = Attempts(
-            profiles, self.scheduler.cache, self.queue, start=self._start, records=self.records
+            profiles,
+            self.scheduler.cache,
+            self.queue,
+            start=self._start,
+            records=self.records,
+            observer=self.metrics,
         )
         self.informers = Informers(client, clock)
 
@@ -104,8 +119,16 @@ class SchedulerService:
         recorder = self._broadcaster.recorder(profile.name)
         nominator = self.scheduler.nominator
         preemptions = Preemptions(
-            self._writer, self.held, nominator, recorder, self.queue.activate, self._current_pod
+            self._writer,
+            self.held,
+            nominator,
+            recorder,
+            self.queue.activate,
+            self._current_pod,
+            self.metrics,
+            self._start,
         )
+        self.metrics.add_profile(profile.name, profile.plugins.on, profile.plugins.caller)
         handle = profile.handle
         handle.client, handle.recorder, handle.waiting_pods = self._client, recorder, self.held
         handle.on_activate, handle.is_preempting = self.queue.activate, preemptions.is_running
@@ -115,6 +138,16 @@ class SchedulerService:
             BindingCycle(profile.binding, self.held, self.queue, recorder, self._writer),
             FailureHandler(self.queue, nominator, recorder, self._writer, self._current_pod),
             preemptions,
+        )
+
+    def refresh_metrics(self) -> None:
+        """Set the gauges to what is the case now."""
+        cache = self.scheduler.cache
+        self.metrics.set_sizes(
+            pending=self.queue.counts()._asdict(),
+            cache={"nodes": cache.n_nodes, "pods": cache.n_pods, "assumed_pods": cache.n_assumed},
+            in_flight=self.queue.in_flight_events(),
+            n_binding=self._attempts.n_binding,
         )
 
     # --- running ----------------------------------------------------------------------------------
@@ -145,8 +178,14 @@ class SchedulerService:
                     await self._wait(stopping)
         finally:
             stopping.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=30)
+        self.held.abandon()
+        await self._finish()
+
+    async def _finish(self) -> None:
+        """Wait for what is under way, and for what that starts: a bind that fails writes a status."""
+        deadline = self._clock.monotonic() + FINISH_SECONDS
+        while self._tasks and (left := deadline - self._clock.monotonic()) > 0:
+            await asyncio.wait(self._tasks, timeout=left)
 
     def _try_some(self, stop: asyncio.Event) -> bool:
         """Try pods for one slice; False if there are none."""

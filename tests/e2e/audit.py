@@ -35,6 +35,10 @@ class Bind:
     def is_success(self) -> bool:
         return self.status == 201
 
+    @property
+    def is_refusal(self) -> bool:
+        return 400 <= self.status < 500
+
 
 class BindingAudit:
     """Give `arguments` to the API server; `binds` reads what it has written so far."""
@@ -43,6 +47,8 @@ class BindingAudit:
         self._log = folder / "audit.jsonl"
         self._policy = folder / "audit-policy.yaml"
         self._policy.write_text(_POLICY)
+        self._read = 0
+        self._binds: list[Bind] = []
 
     @property
     def arguments(self) -> Sequence[str]:
@@ -52,14 +58,17 @@ class BindingAudit:
             "--audit-log-mode=blocking",
         ]
 
-    def binds(self) -> list[Bind]:
+    def binds(self) -> Sequence[Bind]:
         """Every request to bind a pod that was answered, in the order of the answers."""
-        if not self._log.exists():
-            return []
-        complete, _, _ = self._log.read_text().rpartition("\n")
-        return [_bind(json.loads(line)) for line in complete.splitlines()]
+        if self._log.exists():
+            with self._log.open("rb") as log:
+                log.seek(self._read)
+                complete, newline, _ = log.read().rpartition(b"\n")
+            self._read += len(complete) + len(newline)
+            self._binds += [_bind(json.loads(line)) for line in complete.splitlines()]
+        return self._binds
 
-    def successes(self) -> list[Bind]:
+    def successes(self) -> Sequence[Bind]:
         return [each for each in self.binds() if each.is_success]
 
 

@@ -144,7 +144,8 @@ class Residue:
 def check_same(stock: Residue, ours: Residue) -> None:
     """The test fails with what is not the same, if anything is."""
     before, after = (
-        yaml.safe_dump({"pods": each.pods, "events": each.events}, width=1000).splitlines() for each in (stock, ours)
+        yaml.safe_dump({"pods": each.pods, "events": each.events}, width=1000).splitlines()
+        for each in (stock, ours)
     )
     different = list(difflib.unified_diff(before, after, "stock", "ours", n=8, lineterm=""))
     if different:

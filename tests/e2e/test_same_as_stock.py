@@ -108,7 +108,9 @@ def _budget(name: str, labels: Mapping[str, str], *, allowed: int) -> Object:
 
 def _create_budget(api: Api, budget: Object) -> None:
     api.create(budget)
-    api.patch("PodDisruptionBudget", budget["metadata"]["name"], {"status": budget["status"]}, subresource="status")
+    api.patch(
+        "PodDisruptionBudget", budget["metadata"]["name"], {"status": budget["status"]}, subresource="status"
+    )
 
 
 # --- preemption -----------------------------------------------------------------------------------
@@ -209,7 +211,7 @@ def _with_claim(body: Object, claim: str) -> Object:
     return body
 
 
-TOLERANT = {"tolerations": [{"key": "dedicated", "operator": "Exists"}]}
+TOLERANT: Object = {"tolerations": [{"key": "dedicated", "operator": "Exists"}]}
 MIXED_BOUND = [
     pod("plain"),
     pod("pinned", labels={"app": "web"}, **_on("a")),

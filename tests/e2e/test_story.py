@@ -14,6 +14,7 @@ from tests.e2e.api import Object, eventually
 from tests.e2e.bayplan import start_bayplan
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.objects import node
+from tests.e2e.seen import bound_to, condition, events
 
 pytestmark = pytest.mark.e2e
 
@@ -95,43 +96,41 @@ def test_a_deployment_waits_for_a_label(four_nodes: ControlPlane, tmp_path: Path
     # 1. Nothing fits.
     plane.kubectl("apply", "-f", "-", stdin=DEPLOYMENT)
     name = eventually(lambda: _pod_name(plane), timeout=30)
-    assert eventually(lambda: _scheduled_condition(plane, name)) == ("False", "Unschedulable", MESSAGE)
+    assert eventually(lambda: _scheduled(plane, name)) == ("False", "Unschedulable", MESSAGE)
     assert plane.kubectl("get", "pod", name, "--no-headers").split()[1:3] == ["0/1", "Pending"]
     eventually(lambda: _events(plane, name))
-    assert f"Warning  FailedScheduling" in plane.kubectl("describe", "pod", name)
+    assert "Warning  FailedScheduling" in plane.kubectl("describe", "pod", name)
 
     # 2. A label, and nothing else, makes the difference. Any backoff is over by then, as it was in the story.
     time.sleep(1.5)
     plane.kubectl("label", "node", "node1", "cpu=true")
     labelled = time.monotonic()
-    assert eventually(lambda: _bound_to(plane, name), interval=0.01) == "node1"
-    assert time.monotonic() - labelled < BIND_SECONDS
+    assert eventually(lambda: bound_to(plane.api, name), interval=0.01) == "node1"
+    seconds = time.monotonic() - labelled
+    print(f"bound {seconds:.2f} s after the label")
+    assert seconds < BIND_SECONDS
 
     # 3. What is left behind, in this order.
-    events = eventually(lambda: found if len(found := _events(plane, name)) > 1 else None)
-    assert events == [
+    told = eventually(lambda: found if len(found := _events(plane, name)) > 1 else None)
+    assert told == [
         ("Warning", "FailedScheduling", "sample-scheduler", MESSAGE),
         ("Normal", "Scheduled", "sample-scheduler", f"Successfully assigned default/{name} to node1"),
     ]
-    assert _scheduled_condition(plane, name) == ("True", "", "")
+    assert _scheduled(plane, name) == ("True", "", "")
 
 
 def _pod_name(plane: ControlPlane) -> str:
     return plane.kubectl("get", "pods", "--selector=app=test-scheduler", "-o=name").strip().removeprefix("pod/")
 
 
-def _bound_to(plane: ControlPlane, name: str) -> str | None:
-    bound: str | None = plane.api.get("Pod", name)["spec"].get("nodeName")
-    return bound
-
-
-def _scheduled_condition(plane: ControlPlane, name: str) -> tuple[str, str, str] | None:
-    conditions = plane.api.get("Pod", name)["status"].get("conditions", [])
-    found = [each for each in conditions if each["type"] == "PodScheduled"]
-    return (found[0]["status"], found[0].get("reason", ""), found[0].get("message", "")) if found else None
+def _scheduled(plane: ControlPlane, name: str) -> tuple[str, str, str] | None:
+    """Status, reason and message of the condition."""
+    found = condition(plane.api.get("Pod", name))
+    return None if found is None else (found["status"], found.get("reason", ""), found.get("message", ""))
 
 
 def _events(plane: ControlPlane, name: str) -> list[tuple[str, str, str, str]]:
-    events = [each for each in plane.api.list("events.k8s.io/v1/Event") if each["regarding"]["name"] == name]
-    events.sort(key=lambda each: str(each["eventTime"]))
-    return [(each["type"], each["reason"], each["reportingController"], each["note"]) for each in events]
+    return [
+        (each["type"], each["reason"], each["reportingController"], each["note"])
+        for each in events(plane.api, name)
+    ]

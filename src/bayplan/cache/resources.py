@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from operator import add, sub
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -54,18 +56,20 @@ class ResourcePart(Part):
             column.data[row] = 0
 
     def add_pod(self, row: int, pod: Pod) -> None:
-        self._count(row, pod, 1)
+        self._count(row, pod, add)
 
     def remove_pod(self, row: int, pod: Pod) -> None:
-        self._count(row, pod, -1)
+        self._count(row, pod, sub)
 
-    def _count(self, row: int, pod: Pod, sign: int) -> None:
+    def _count(self, row: int, pod: Pod, change: Callable[[Any, int], Any]) -> None:
+        """Add or take away what the pod requests. The lowest int64 has no opposite, so amounts keep their sign."""
         for name, amount in pod.requests.items():
-            self._line(self.requested, name).data[row] += sign * amount
-        nonzero = pod.nonzero_requests
-        self.nonzero["cpu"].data[row] += sign * nonzero["cpu"]
-        self.nonzero["memory"].data[row] += sign * nonzero["memory"]
-        self.pod_counts.data[row] += sign
+            data = self._line(self.requested, name).data
+            data[row] = change(data[row], amount)
+        for name, amount in pod.nonzero_requests.items():
+            data = self.nonzero[name].data
+            data[row] = change(data[row], amount)
+        self.pod_counts.data[row] = change(self.pod_counts.data[row], 1)
 
     def _line(self, lines: dict[str, Column], name: str) -> Column:
         column = lines.get(name)

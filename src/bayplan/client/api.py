@@ -12,7 +12,7 @@ import msgspec
 from bayplan.client.backoff import Random
 from bayplan.client.binding import Binder
 from bayplan.client.calls import Calls
-from bayplan.client.errors import ConflictError, NotFoundError
+from bayplan.client.errors import ApiError, ConflictError, NotFoundError
 from bayplan.client.pod_status import status_patch
 from bayplan.client.ratelimit import TokenBucket
 from bayplan.client.transport import JSON, MERGE_PATCH, STRATEGIC_PATCH, Query, Transport
@@ -96,15 +96,23 @@ class KubeClient:
     async def patch_pod_status(
         self, pod: Pod, *, condition: Condition | None = None, nominated_node_name: str | None = None
     ) -> bool:
-        """Set a condition and the nomination ("" withdraws it); False if the status says so already."""
+        """Set a condition and the nomination ("" withdraws it); False if the status says so already.
+
+        Raises NotFoundError if the pod is gone, or another one of the same name by now.
+        """
         patch = status_patch(
             pod, condition=condition, nominated_node_name=nominated_node_name, now=self._clock.now()
         )
         if patch is None:
             return False
         path = f"{_pod_path(pod)}/status"
-        async with self._turns.turn(pod.uid):
-            await self._calls.call("PATCH", path, patch, content_type=STRATEGIC_PATCH, repeatable=True)
+        try:
+            async with self._turns.turn(pod.uid):
+                await self._calls.call("PATCH", path, patch, content_type=STRATEGIC_PATCH, repeatable=True)
+        except ApiError as error:
+            if error.status == 422 and "metadata.uid" in error.message:
+                raise NotFoundError(404, reason="NotFound", message=f'pods "{pod.name}" not found') from error
+            raise
         return True
 
     async def delete_pod(self, pod: Pod, *, grace_period_seconds: int | None = None) -> bool:

@@ -107,6 +107,12 @@ class LeaderElector:
         """Whether we may act right now."""
         return self._leading and self._left() > 0
 
+    def overdue(self, tolerated_seconds: float) -> str | None:
+        """What is wrong if we should have stopped leading *tolerated_seconds* ago, and have not; else None."""
+        if self._leading and self._left() < self._times.renew_deadline - self._times.lease - tolerated_seconds:
+            return f"failed election to renew leadership on lease {self._lock}"
+        return None
+
     def stop(self) -> None:
         """End the election; whoever leads has stopped acting before. The lease is given up."""
         self._stop.set()

@@ -14,7 +14,8 @@ import contextlib
 import re
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Any
+from time import perf_counter
+from typing import Any, Protocol
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
@@ -42,6 +43,13 @@ Query = Mapping[str, str | int]
 _NOT_IN_A_PATH = re.compile(r"[^\x21-\x7e]")
 
 
+class RequestObserver(Protocol):
+    """Told about every answer: metrics hang on this."""
+
+    def answered(self, host: str, method: str, status: int | None, seconds: float) -> None:
+        """*status* is None where no answer came."""
+
+
 class Transport:
     """See the module's text."""
 
@@ -53,8 +61,10 @@ class Transport:
         timeout_seconds: float = TIMEOUT_SECONDS,
         max_connections: int = MAX_CONNECTIONS,
         user_agent: str = USER_AGENT,
+        observer: RequestObserver | None = None,
     ) -> None:
         self.access = access
+        self._observer = observer
         self._clock = clock
         self._timeout = timeout_seconds
         url = urlsplit(access.server)
@@ -64,7 +74,8 @@ class Transport:
         self._prefix = url.path.rstrip("/")
         self._credentials: Credentials = make_credentials(access.identity, clock, server=access.server)
         self._pool = Pool(self._connect, limit=max_connections)
-        self._fixed_headers = self._make_fixed_headers(url.netloc.rpartition("@")[2], user_agent)
+        self._netloc = url.netloc.rpartition("@")[2]
+        self._fixed_headers = self._make_fixed_headers(self._netloc, user_agent)
         #: The credential that `_headers` were made of.
         self._shown: Credential | None = None
         self._headers = ""
@@ -79,6 +90,7 @@ class Transport:
             timeout_seconds=timeout_seconds,
             max_connections=max_connections,
             user_agent=user_agent,
+            observer=self._observer,
         )
 
     # --- requests -----------------------------------------------------------------------------------------
@@ -126,11 +138,14 @@ class Transport:
         connection = await self._connect()
         try:
             sending = connection.send(self._assemble(line, None, JSON, credential), streaming=True)
+            start = perf_counter()
             try:
                 async with asyncio.timeout(self._timeout):
                     reply = await sending
             except TimeoutError:
+                self._observe("GET", None, start)
                 raise TransportError("no answer within the time limit", sent=True) from None
+            self._observe("GET", reply.status, start)
             if reply.status == 401:
                 self._may_retry_unauthorized(credential)  # for the next time
             if connection.body is None:
@@ -158,9 +173,12 @@ class Transport:
             if credential is None:
                 credential = await self._credentials.refresh()
             request = self._assemble(line, content, content_type, credential)
+            start = perf_counter()
             try:
                 reply = await self._pool.exchange(request, self._timeout, before_send)
+                self._observe(method, reply.status, start)
             except TransportError as error:
+                self._observe(method, None, start)
                 if not (again_after_cut and error.reused and (method == "GET" or not error.sent)):
                     raise
                 again_after_cut = False
@@ -170,6 +188,10 @@ class Transport:
                 again_after_401 = False
                 continue
             return reply
+
+    def _observe(self, method: str, status: int | None, start: float) -> None:
+        if self._observer is not None:
+            self._observer.answered(self._netloc, method, status, perf_counter() - start)
 
     def _may_retry_unauthorized(self, rejected: Credential) -> bool:
         renewed = self._credentials.invalidate(rejected)

@@ -7,17 +7,18 @@ events of their deletion try it again. If an eviction fails, the preemptor is tr
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bayplan.framework import EventRecorder, Nominator
+from bayplan.observe import klog
 
 if TYPE_CHECKING:
     from bayplan.cycle.waiting import HeldPods
     from bayplan.model import Pod
 
-logger = logging.getLogger("bayplan.cycle")
+log = klog.get_logger("bayplan.cycle")
 
 PLUGIN = "DefaultPreemption"
 
@@ -31,6 +32,12 @@ class Evictor(Protocol):
     async def withdraw_nomination(self, pod: Pod) -> None: ...
 
 
+class PreemptionObserver(Protocol):
+    """Told when a preemption is over: metrics hang on this."""
+
+    def preempted(self, seconds: float, *, succeeded: bool) -> None: ...
+
+
 class Preemptions:
     """The preemptions that are under way."""
 
@@ -42,6 +49,8 @@ class Preemptions:
         recorder: EventRecorder,
         activate: Callable[[Iterable[Pod]], None],
         current_pod: Callable[[Pod], Pod | None],
+        observer: PreemptionObserver | None = None,
+        start: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]] = asyncio.ensure_future,
     ) -> None:
         self._evictor = evictor
         self._held = held
@@ -50,6 +59,9 @@ class Preemptions:
         self._activate = activate
         #: The pod as the watch last showed it.
         self._current_pod = current_pod
+        self._observer = observer
+        #: Runs a preemption in the background.
+        self._start = start
         #: uid of a preemptor → the last victim it waits for; None while there are others before it.
         self._running: dict[str, Pod | None] = {}
 
@@ -69,11 +81,12 @@ class Preemptions:
         if not leaving:
             return None
         self._running[preemptor.uid] = None
-        return asyncio.ensure_future(self._run(preemptor, node_name, leaving))
+        return self._start(self._run(preemptor, node_name, leaving))
 
     async def _run(self, preemptor: Pod, node_name: str, victims: Sequence[Pod]) -> None:
-        logger.info("Preemption starts: preemptor=%s node=%s victims=%d", preemptor.key, node_name, len(victims))
-        succeeded = False
+        message = "Start the preemption asynchronously"
+        log.info(message, v=2, preemptor=preemptor, node=node_name, numVictims=len(victims))
+        start, succeeded = perf_counter(), False
         try:
             # 1. Pods of lower priority that were promised this node lose the promise.
             await asyncio.gather(*(self._withdraw(pod) for pod in self._outranked(preemptor, node_name)))
@@ -83,9 +96,11 @@ class Preemptions:
             await self._evict(preemptor, node_name, victims[-1])
             succeeded = True
         except Exception as error:
-            logger.error("Preemption failed: preemptor=%s node=%s: %s", preemptor.key, node_name, error)
+            log.error(error, "Error occurred during async preemption", preemptor=preemptor, node=node_name)
         finally:
             self._running.pop(preemptor.uid, None)
+            if self._observer is not None:
+                self._observer.preempted(perf_counter() - start, succeeded=succeeded)
             if not succeeded:
                 self._activate([preemptor])
 

@@ -62,7 +62,8 @@ class SchedulingCycle:
         #: Ties are broken by this stream, so that a run can be repeated.
         self._random = random.Random(seed)  # noqa: S311  a choice among equals, not a secret
         self._next_start = 0
-        self._last_selected: NodeTable | None = None
+        #: The nodes that were feasible last time, and the membership that their rows belong to.
+        self._last_selected: tuple[int, NodeTable] | None = None
 
     def schedule(self, pod: Pod, state: CycleState | None = None) -> Decision:
         # 1. Ask every PreFilter plugin what this pod needs, once.
@@ -171,10 +172,11 @@ class SchedulingCycle:
         if len(positions) == len(candidates) and candidates.is_whole:
             return candidates
         selected = candidates.select(positions)
-        last = self._last_selected
-        if last is not None and np.array_equal(last.rows, selected.rows):
-            return last
-        self._last_selected = selected
+        last, membership = self._last_selected, self._snapshot.membership
+        # Rows are renumbered when a node goes: equal rows are the same nodes only while none has come or gone.
+        if last is not None and last[0] == membership and np.array_equal(last[1].rows, selected.rows):
+            return last[1]
+        self._last_selected = membership, selected
         return selected
 
     # --- no node ----------------------------------------------------------------------------------

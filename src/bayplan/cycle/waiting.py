@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from bayplan.config.duration import Duration
@@ -48,6 +49,12 @@ class HeldPod:
         """Reject because the pod's place is wanted; it is tried again after a backoff, not when a rule changes."""
         return self._decide(Status(Code.ERROR, (message,), plugin=plugin_name))
 
+    def abandon(self) -> None:
+        """Nobody will decide any more: whoever waits for the decision is cancelled."""
+        self._decided.cancel()
+        for timer in self._pending.values():
+            timer.cancel()
+
     async def decision(self) -> Status:
         return await self._decided
 
@@ -67,8 +74,10 @@ class HeldPod:
 class HeldPods:
     """Implements `framework.WaitingPods`."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_decided: Callable[[Code, float], None] = lambda code, seconds: None) -> None:
+        """*on_decided* is told how a wait ended, and how long it was."""
         self._by_uid: dict[str, HeldPod] = {}
+        self._on_decided = on_decided
 
     def hold(self, pod: Pod, waits: Mapping[str, float]) -> None:
         self._by_uid[pod.uid] = HeldPod(pod, waits)
@@ -81,13 +90,20 @@ class HeldPods:
         held = self._by_uid.get(uid)
         if held is None:
             return SUCCESS
+        start = perf_counter()
         try:
             status = await held.decision()
         finally:
             del self._by_uid[uid]
+        self._on_decided(status.code, perf_counter() - start)
         if status.is_success or status.is_rejection:
             return status
         return wrapped("waiting on permit for pod", status, status.plugin)
+
+    def abandon(self) -> None:
+        """We are about to end: to the cluster, these pods were never tried."""
+        for held in self:
+            held.abandon()
 
     def __iter__(self) -> Iterator[HeldPod]:
         return iter(tuple(self._by_uid.values()))

@@ -77,8 +77,7 @@ def _least_allocated(usages: Sequence[Usage], n_nodes: int) -> IntArray:
     """The share of capacity that stays free; overcommitted is as full as full."""
 
     def free_share(usage: Usage, capacity: IntArray) -> IntArray:
-        free = np.where(usage.requested > capacity, 0, capacity - usage.requested)
-        return quotient(free * MAX_SCORE, capacity)
+        return quotient((capacity - np.minimum(usage.requested, capacity)) * MAX_SCORE, capacity)
 
     totals, weights = _weigh(usages, n_nodes, free_share)
     return quotient(totals, weights)

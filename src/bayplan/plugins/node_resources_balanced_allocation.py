@@ -36,7 +36,7 @@ class NodeResourcesBalancedAllocation(Plugin):
             return np.zeros(len(nodes), dtype=np.int64)  # PreScore did not run
         usages = node_usage(nodes, self.args.resources, pod.all_requests, nonzero=False)
         without_pod, with_pod = balance(usages, len(nodes))
-        change = with_pod - without_pod
+        change: IntArray = with_pod - without_pod
         change += _HALF
         change += change < 0  # Go's division by two cuts towards zero
         change >>= 1

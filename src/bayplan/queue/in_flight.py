@@ -9,7 +9,7 @@ as long as any pod is in flight that was popped before them, and are looked at w
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
@@ -66,6 +66,10 @@ class InFlightPods:
         while self._n_dropped < keep_from:
             self._events.popleft()
             self._n_dropped += 1
+
+    def counts(self) -> dict[str, int]:
+        """The log's entries by label; a pod that was popped is one of them."""
+        return {"PodPopped": len(self._flights), **Counter(missed.event.label for missed in self._events)}
 
     @property
     def n_events(self) -> int:

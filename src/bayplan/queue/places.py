@@ -6,11 +6,11 @@ decided by the scheduling queue.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from bayplan.framework import ProfilePlugins
+from bayplan.observe import klog
 from bayplan.queue import events
 from bayplan.queue.backoff import BackoffQueue
 from bayplan.queue.gates import Gates
@@ -23,7 +23,10 @@ from bayplan.queue.unschedulable import UnschedulablePods
 if TYPE_CHECKING:
     from bayplan.framework import Clock
 
-logger = logging.getLogger("bayplan.queue")
+log = klog.get_logger("bayplan.queue")
+
+#: What kube-scheduler calls them in its logs.
+_TITLES = {"active": "Active", "backoff": "Backoff", "unschedulable": "Unschedulable"}
 
 
 class Places:
@@ -112,7 +115,9 @@ class Places:
 
     def _note_move(self, info: QueuedPodInfo, queue: str, event: str) -> None:
         self._observer.pod_queued(queue, event)
-        logger.debug("Pod moved to an internal scheduling queue: pod=%s event=%s queue=%s", info.key, event, queue)
+        if log.enabled(5):
+            title = _TITLES.get(queue, queue)
+            log.info("Pod moved to an internal scheduling queue", v=5, pod=info.pod, event=event, queue=title)
 
     # ----------------------------------------------------------------------------------------------
 

@@ -289,6 +289,10 @@ class SchedulingQueue:
         """For scheduler_pending_pods."""
         return self._places.counts()
 
+    def in_flight_events(self) -> dict[str, int]:
+        """What is kept for pods in flight, by label, the pods themselves included: scheduler_inflight_events."""
+        return self._in_flight.counts()
+
     def pending_pods(self) -> list[PendingPod]:
         """Every pod: where it is and why."""
         places = self._places

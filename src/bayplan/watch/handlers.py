@@ -7,10 +7,12 @@ queue wakes finds the cluster as it is now; only a node that goes stays until th
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import perf_counter
 from typing import TYPE_CHECKING, Final, cast
 
 from bayplan.framework import Resource
 from bayplan.model import KubeObject, Node, Pod
+from bayplan.observe import klog
 from bayplan.queue import ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE, SchedulingQueue
 from bayplan.watch.changes import object_changes, pod_changes, resource_change
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from bayplan.cache import Cache
     from bayplan.cache.objects import Objects
 
+log = klog.get_logger("bayplan.watch")
 
 #: Resources that are watched as plain dictionaries and have a name of their own: (group, plural) → name.
 WELL_KNOWN: Final = {
@@ -37,6 +40,7 @@ class ClusterHandlers:
         queue: SchedulingQueue,
         is_ours: Callable[[str], bool],
         give_up: Callable[[Pod], bool],
+        on_handled: Callable[[str, float], None] = lambda event, seconds: None,
     ) -> None:
         self._cache = cache
         self._objects = objects
@@ -45,6 +49,8 @@ class ClusterHandlers:
         self._is_ours = is_ours
         #: Ends the waiting of an assumed pod that is being deleted; False if it does not wait.
         self._give_up = give_up
+        #: Told which event took how many seconds.
+        self._on_handled = on_handled
         #: Every pod as the watch last showed it, by key.
         self.pods: dict[str, Pod] = {}
 
@@ -68,11 +74,14 @@ class ClusterHandlers:
 
     def _tell(self, old: KubeObject | None, new: KubeObject | None) -> None:
         for event in object_changes(old, new):
+            start = perf_counter()
             self._queue.move_all_to_active_or_backoff(event, old, new)
+            self._on_handled(event.label, perf_counter() - start)
 
     # --- nodes ------------------------------------------------------------------------------------
 
     def _node_changed(self, old: Node | None, new: Node | None) -> None:
+        _log_change("node", old, new, node=new if new is not None else old)
         if new is not None:
             self._cache.set_node(new)
         self._tell(old, new)
@@ -88,6 +97,7 @@ class ClusterHandlers:
             return
         self.pods[new.key] = new
         if old is not None and old.node_name:
+            _log_change("scheduled pod", old, new, pod=old)
             self._cache.update_pod(new)
             self._tell(old, new)
         elif new.node_name:
@@ -96,12 +106,24 @@ class ClusterHandlers:
             self._waiting_pod_changed(old, new)
 
     def _pod_bound(self, old: Pod | None, new: Pod) -> None:
+        start = perf_counter()
+        _log_change("scheduled pod", None, new, pod=new)
         self._cache.add_pod(new)
         self._queue.move_all_to_active_or_backoff(ASSIGNED_POD_ADD, None, new)
+        self._on_handled(ASSIGNED_POD_ADD.label, perf_counter() - start)
         if old is not None and self._is_ours(old.spec.scheduler_name):
+            _log_change("unscheduled pod", old, None, pod=old)
             self._queue.delete(old)
 
     def _waiting_pod_changed(self, old: Pod | None, new: Pod) -> None:
+        start = perf_counter()
+        _log_change("unscheduled pod", old, new, pod=new)
+        self._apply_waiting(old, new)
+        self._on_handled(
+            "UnschedulablePodAdd" if old is None else "UnschedulablePodUpdate", perf_counter() - start
+        )
+
+    def _apply_waiting(self, old: Pod | None, new: Pod) -> None:
         if old is None:
             self._queue.add(new)
         elif self._cache.is_assumed(new.uid):
@@ -122,9 +144,11 @@ class ClusterHandlers:
     def _pod_deleted(self, pod: Pod) -> None:
         self.pods.pop(pod.key, None)
         if pod.node_name:
+            _log_change("scheduled pod", pod, None, pod=pod)
             self._cache.remove_pod(pod.uid)
             self._tell(pod, None)
         elif self._is_ours(pod.spec.scheduler_name):
+            _log_change("unscheduled pod", pod, None, pod=pod)
             self._queue.delete(pod)
             if self._cache.is_assumed(pod.uid):
                 self._assumed_pod_leaves(pod)
@@ -136,3 +160,10 @@ class ClusterHandlers:
         self._queue.move_all_to_active_or_backoff(
             ASSIGNED_POD_DELETE, pod, None, lambda other: other.priority <= pod.priority
         )
+
+
+def _log_change(what: str, old: object | None, new: object | None, **pairs: object) -> None:
+    """As kube-scheduler logs what its informers tell; updates are too many for V(3)."""
+    action, v = ("Add", 3) if old is None else ("Delete", 3) if new is None else ("Update", 4)
+    if log.enabled(v):
+        log.info(f"{action} event for {what}", v=v, **pairs)

@@ -56,6 +56,16 @@ def test_forgotten_pod_frees_the_node(cache: Cache) -> None:
     assert (used(cache, "a"), cache.n_pods) == (0, 0)
 
 
+def test_pod_whose_requests_wrapped_around_can_go(cache: Cache) -> None:
+    """4Ei and 4Ei come to the lowest int64, which has no opposite."""
+    containers = [{"name": name, "resources": {"requests": {"memory": "4Ei"}}} for name in "xy"]
+    pod = make_pod("p", spec={"containers": containers})
+    assumed = cache.assume(pod, "a")
+    assert (assumed.requests["memory"], cache.snapshot().nodes.requested("memory").min()) == (-(2**63), -(2**63))
+    cache.forget(pod.uid)
+    assert not cache.snapshot().nodes.requested("memory").any()
+
+
 def test_confirmed_pod_cannot_be_forgotten(cache: Cache) -> None:
     """Forgetting a pod that is really there would hide it: a bug in the caller."""
     cache.add_pod(pod := make_pod("p", cpu="1", node_name="a"))

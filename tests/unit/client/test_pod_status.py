@@ -6,7 +6,7 @@ import pytest
 from tests.unit.client.doubles import LoopClock, ScriptedTransport
 
 from bayplan.client import KubeClient
-from bayplan.client.errors import ConflictError, NotFoundError
+from bayplan.client.errors import ApiError, ConflictError, NotFoundError
 from bayplan.client.pod_status import status_patch
 from bayplan.client.transport import STRATEGIC_PATCH, Transport
 from bayplan.model import Condition, Pod
@@ -100,3 +100,16 @@ async def test_delete_means_exactly_this_pod() -> None:
     client = KubeClient(cast("Transport", transport), LoopClock())
     assert [await client.delete_pod(FRESH) for _ in range(3)] == [True, False, False]
     assert transport.sent[0].body["preconditions"] == {"uid": "u1"}
+
+
+@pytest.mark.asyncio
+@pytest.mark.looptime
+async def test_another_pod_of_the_same_name_is_not_found() -> None:
+    """The server calls the uid in the patch an attempt to change it."""
+    immutable = ApiError(422, reason="Invalid", message='Pod "p" is invalid: metadata.uid: field is immutable')
+    client = KubeClient(cast("Transport", ScriptedTransport(immutable, ApiError(422))), LoopClock())
+    with pytest.raises(NotFoundError):
+        await client.patch_pod_status(FRESH, condition=UNSCHEDULABLE)
+    with pytest.raises(ApiError) as refused:
+        await client.patch_pod_status(FRESH, condition=UNSCHEDULABLE)
+    assert refused.value.status == 422

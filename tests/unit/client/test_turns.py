@@ -18,7 +18,8 @@ async def _note(turns: Turns, key: str, name: str, seen: list[str], gate: asynci
 @pytest.mark.asyncio
 async def test_in_the_order_of_asking() -> None:
     """The second begins when the first has ended; another object does not wait."""
-    turns, seen, gate = Turns(), [], asyncio.Event()
+    turns, gate = Turns(), asyncio.Event()
+    seen: list[str] = []
     tasks = [
         asyncio.create_task(_note(turns, "a", "first", seen, gate)),
         asyncio.create_task(_note(turns, "a", "second", seen)),
@@ -37,7 +38,8 @@ async def test_in_the_order_of_asking() -> None:
 @pytest.mark.asyncio
 async def test_who_gives_up_lets_nobody_past() -> None:
     """A waiter that is cancelled is skipped; who comes after it still waits for the first."""
-    turns, seen, gate = Turns(), [], asyncio.Event()
+    turns, gate = Turns(), asyncio.Event()
+    seen: list[str] = []
     first = asyncio.create_task(_note(turns, "a", "first", seen, gate))
     second = asyncio.create_task(_note(turns, "a", "second", seen))
     third = asyncio.create_task(_note(turns, "a", "third", seen))

@@ -460,3 +460,17 @@ def test_quick_attempt_logs_nothing(caplog: pytest.LogCaptureFixture, monkeypatc
     monkeypatch.setattr("bayplan.observe.record.perf_counter", lambda: 1.0)
     Harness(nodes=nodes("a", "b")).decide(make_pod("p"))
     assert caplog.records == []
+
+
+def test_removed_node_is_not_chosen_by_its_row() -> None:
+    """A node that goes leaves its row to another one; what was kept about the row must not bring it back."""
+    harness = Harness(nodes=[make_node(f"n{i}", cpu="1" if i == 0 else "4") for i in range(4)])
+    assert harness.decide(make_pod("first", cpu="2")).n_feasible == 3
+    harness.scheduler.cache.remove_node("n1")
+    decision = harness.decide(make_pod("second", cpu="2"))
+    assert decision.scores is not None
+    assert sorted(decision.scores.nodes.names.tolist()) == ["n2", "n3"]
+    harness.add(make_node("n4"))
+    decision = harness.decide(make_pod("third", cpu="2"))
+    assert decision.scores is not None
+    assert sorted(decision.scores.nodes.names.tolist()) == ["n2", "n3", "n4"]

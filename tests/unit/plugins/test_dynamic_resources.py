@@ -41,7 +41,9 @@ def test_pod_without_claims() -> None:
     assert plugin.pre_enqueue(pod) is None  # type: ignore[func-returns-value]
     assert bench.pre_filter(plugin, pod, state).is_skip
     assert plugin.post_filter(state, pod, None) == Status.unschedulable("no new claims to deallocate")  # type: ignore[arg-type]
-    assert bench.scores(plugin, pod) == {"a": 0, "b": 0}
+    scores = plugin.score_nodes(state, pod, bench.nodes)
+    assert not isinstance(scores, Status)
+    assert scores.tolist() == [0, 0]
     assert plugin.pre_bind_pre_flight(state, pod, "a").is_skip
     assert plugin.sign(pod) is not None
 

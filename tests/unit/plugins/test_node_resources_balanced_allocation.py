@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.plugins.bench import Bench
 
-from bayplan.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
+from bayplan.plugins._resource_scores import Usage
+from bayplan.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation, balance
 from bayplan.testing import make_node, make_pod
 
 GPU = "example.com/gpu"
@@ -107,3 +109,13 @@ def test_columns_agree_with_the_rule_per_node(
         for i, (offered, taken) in enumerate(nodes)
     }
     assert bench.scores(plugin, make_pod("p", requests=quantities(wanted))) == expected
+
+
+def test_requests_that_wrapped_around() -> None:
+    """Where sums went beyond int64 balances are vast; their difference is still told exactly (seen in Go)."""
+    cpu = Usage(1, *(np.array([n], dtype=np.int64) for n in (-9223372036854761816, -9223372036854762816, 4000)))
+    memory = Usage(
+        1, *(np.array([n], dtype=np.int64) for n in (-2446744049899170816, -2446744052046654464, 8589934592))
+    )
+    without_pod, with_pod = balance([cpu, memory], 1)
+    assert (50 + (50 + with_pod - without_pod) // 2).tolist() == [75]
