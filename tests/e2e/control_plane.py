@@ -158,7 +158,7 @@ class ControlPlane:
             "kube-controller-manager",
             [
                 self.programs["kube-controller-manager"],
-                *self._component_arguments(port, self.kubeconfig),
+                *self.component_arguments(port, self.kubeconfig),
                 f"--kubeconfig={self.kubeconfig}",
                 f"--root-ca-file={self.authority.pair.certificate}",
                 f"--service-account-private-key-file={self._service_account_key}",
@@ -169,7 +169,7 @@ class ControlPlane:
                 *arguments,
             ],
         )
-        return self._when_ready(process, port, "/healthz")
+        return self.when_ready(process, port, "/healthz")
 
     def start_scheduler(
         self,
@@ -186,13 +186,13 @@ class ControlPlane:
             name,
             [
                 self.programs["kube-scheduler"],
-                *self._component_arguments(port, kubeconfig),
+                *self.component_arguments(port, kubeconfig),
                 f"--config={file}",
                 f"--v={verbosity}",
                 *arguments,
             ],
         )
-        return self._when_ready(process, port, "/readyz")
+        return self.when_ready(process, port, "/readyz")
 
     def scheduler_configuration(self, configuration: Object | None = None, *, name: str) -> Path:
         """A file with the configuration, ready for this control plane.
@@ -255,6 +255,26 @@ class ControlPlane:
             raise RuntimeError(f"kubectl {' '.join(arguments)}: {done.stderr or done.stdout}")
         return done.stdout
 
+    def component_arguments(self, port: int, kubeconfig: Path) -> list[str]:
+        """Flags of a component that serves HTTPS and asks the API server who may read what."""
+        return [
+            "--bind-address=127.0.0.1",
+            f"--secure-port={port}",
+            *self._serving_arguments(),
+            f"--authentication-kubeconfig={kubeconfig}",
+            f"--authorization-kubeconfig={kubeconfig}",
+        ]
+
+    def when_ready(self, process: Process, port: int, path: str) -> Process:
+        """Wait until the component says on its own port that it is ready."""
+        process.port = port
+        probe = self.client(port)
+        try:
+            process.wait_until(lambda: probe.ready(path), timeout=READY_SECONDS)
+        finally:
+            probe.close()
+        return process
+
     # Inside.
 
     def _make_certificates(self) -> None:
@@ -269,24 +289,6 @@ class ControlPlane:
 
     def _serving_arguments(self) -> list[str]:
         return [f"--tls-cert-file={self._serving.certificate}", f"--tls-private-key-file={self._serving.key}"]
-
-    def _component_arguments(self, port: int, kubeconfig: Path) -> list[str]:
-        return [
-            "--bind-address=127.0.0.1",
-            f"--secure-port={port}",
-            *self._serving_arguments(),
-            f"--authentication-kubeconfig={kubeconfig}",
-            f"--authorization-kubeconfig={kubeconfig}",
-        ]
-
-    def _when_ready(self, process: Process, port: int, path: str) -> Process:
-        process.port = port
-        probe = self.client(port)
-        try:
-            process.wait_until(lambda: probe.ready(path), timeout=READY_SECONDS)
-        finally:
-            probe.close()
-        return process
 
     def _write_kubeconfig(self, name: str, user: Mapping[str, str]) -> Path:
         cluster = {

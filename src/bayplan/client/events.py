@@ -67,6 +67,11 @@ class EventBroadcaster:
         """The recorder of a profile, which reports under its scheduler name."""
         return Recorder(self, reporting_controller)
 
+    @property
+    def n_queued(self) -> int:
+        """Events that wait to be written."""
+        return self._queue.qsize()
+
     def start(self) -> None:
         self._tasks = [asyncio.create_task(self._send_all(), name="event sender") for _ in range(self._n_senders)]
         self._tasks.append(asyncio.create_task(self._keep_up(), name="event series"))

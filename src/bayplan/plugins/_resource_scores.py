@@ -14,6 +14,7 @@ import numpy as np
 
 from bayplan.framework import MAX_SCORE, BoolArray, IntArray, NodeTable
 from bayplan.model import CPU, EPHEMERAL_STORAGE, MEMORY, is_scalar_resource_name
+from bayplan.plugins._few_nodes import FEW, allocation_scores
 
 if TYPE_CHECKING:
     from bayplan.config.args.base import ResourceSpec
@@ -75,6 +76,8 @@ def strategy_of(configured: ScoringStrategy) -> Strategy:
 
 def _least_allocated(usages: Sequence[Usage], n_nodes: int) -> IntArray:
     """The share of capacity that stays free; overcommitted is as full as full."""
+    if 0 < n_nodes <= FEW and (few := allocation_scores(usages, n_nodes, least=True)) is not None:
+        return few
 
     def free_share(usage: Usage, capacity: IntArray) -> IntArray:
         return quotient((capacity - np.minimum(usage.requested, capacity)) * MAX_SCORE, capacity)
@@ -85,6 +88,8 @@ def _least_allocated(usages: Sequence[Usage], n_nodes: int) -> IntArray:
 
 def _most_allocated(usages: Sequence[Usage], n_nodes: int) -> IntArray:
     """The share of capacity that is in use; overcommitted is as full as full."""
+    if 0 < n_nodes <= FEW and (few := allocation_scores(usages, n_nodes, least=False)) is not None:
+        return few
 
     def used_share(usage: Usage, capacity: IntArray) -> IntArray:
         return quotient(np.minimum(usage.requested, capacity) * MAX_SCORE, capacity)

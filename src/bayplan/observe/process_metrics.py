@@ -1,0 +1,59 @@
+"""The metrics that every Kubernetes component has: its build, its requests, its gates, its lease."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from prometheus_client import ProcessCollector
+
+from bayplan import __version__
+from bayplan.observe.instruments import Distribution, Number, Registry
+from bayplan.observe.metrics import ProcessFamilies
+
+#: Whose language we speak, to the bit.
+KUBERNETES: Final = "1.36.4"
+
+
+class ProcessMetrics:
+    """Implements `client.RequestObserver`."""
+
+    def __init__(self, gates: Iterable[tuple[str, str, bool]] = ()) -> None:
+        self.families = ProcessFamilies()
+        self._answers: dict[tuple[str, str, int | None], tuple[Number, Distribution]] = {}
+        for name, stage, enabled in gates:
+            self.families.feature_enabled.labels(name, stage).set(int(enabled))
+        major, minor, _ = KUBERNETES.split(".")
+        system, machine = platform.system().lower(), {"x86_64": "amd64", "aarch64": "arm64"}
+        self.families.build_info.labels(
+            major,
+            minor,
+            f"v{KUBERNETES}+bayplan.{__version__}",
+            *("", "", ""),
+            f"python{platform.python_version()}",
+            platform.python_implementation().lower(),
+            f"{system}/{machine.get(platform.machine(), platform.machine())}",
+        ).set(1)
+
+    def join(self, registry: Registry) -> None:
+        registry.add(*self.families.all())
+        registry.register(lambda exposed: ProcessCollector(registry=exposed))
+
+    def answered(self, host: str, method: str, status: int | None, seconds: float) -> None:
+        counters = self._answers.get((host, method, status))
+        if counters is None:
+            code = "<error>" if status is None else str(status)
+            counters = self._answers[host, method, status] = (
+                self.families.rest_client_requests_total.labels(code, method, host),
+                self.families.rest_client_request_duration.labels(method, host),
+            )
+        counters[0].value += 1
+        counters[1].observe(seconds)
+
+    def set_leading(self, lease: str, leading: bool) -> None:
+        self.families.leader_election_master_status.labels(lease).set(int(leading))
+
+    def set_depths(self, depths: Mapping[str, int]) -> None:
+        for name, depth in depths.items():
+            self.families.workqueue_depth.labels(name).set(depth)

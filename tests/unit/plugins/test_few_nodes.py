@@ -1,0 +1,79 @@
+"""A handful of nodes is scored in plain numbers; the columns are the judge."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bayplan.config.args.resources import ScoringStrategy
+from bayplan.plugins._few_nodes import FEW, allocation_scores, balance_scores
+from bayplan.plugins._resource_scores import Usage, strategy_of
+from bayplan.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
+from bayplan.testing import Harness, make_node, make_pod
+
+AMOUNTS = st.one_of(st.integers(0, 200), st.integers(0, 2**40), st.sampled_from([0, 1, 4000, 2**44]))
+
+
+@st.composite
+def usages(draw: st.DrawFn, n_nodes: int = FEW) -> list[Usage]:
+    """Resources over few nodes, some of which offer none of some."""
+    made = []
+    for _ in range(draw(st.integers(1, 4))):
+        allocated = np.array(draw(st.lists(AMOUNTS, min_size=n_nodes, max_size=n_nodes)), dtype=np.int64)
+        allocatable = np.array(draw(st.lists(AMOUNTS, min_size=n_nodes, max_size=n_nodes)), dtype=np.int64)
+        made.append(Usage(draw(st.integers(1, 100)), allocated + draw(AMOUNTS), allocated, allocatable))
+    return made
+
+
+def twice(columns: list[Usage]) -> list[Usage]:
+    """The same nodes again, so that there are too many for plain numbers."""
+    return [
+        Usage(each.weight, *(np.tile(column, 2) for column in (each.requested, each.allocated, each.allocatable)))
+        for each in columns
+    ]
+
+
+@settings(deadline=None)
+@given(usages(), st.booleans())
+def test_allocation_agrees_with_the_columns(columns: list[Usage], least: bool) -> None:
+    """LeastAllocated and MostAllocated, node by node."""
+    strategy = strategy_of(ScoringStrategy(type="LeastAllocated" if least else "MostAllocated"))
+    few = allocation_scores(columns, FEW, least=least)
+    assert few is not None
+    assert few.tolist() == strategy(twice(columns), 2 * FEW)[:FEW].tolist()
+
+
+@settings(deadline=None)
+@given(usages())
+def test_balance_agrees_with_the_columns(columns: list[Usage]) -> None:
+    """To the bit: the order of the operations is the same."""
+    from bayplan.plugins.node_resources_balanced_allocation import balance
+
+    few = balance_scores(columns, FEW)
+    without_pod, with_pod = balance(twice(columns), 2 * FEW)
+    change = (50 + with_pod - without_pod)[:FEW]
+    assert few is not None
+    assert few.tolist() == [50 + int(each / 2) for each in change.tolist()]
+
+
+@pytest.mark.parametrize("amount", [-1, 2**46, 2**62], ids=["negative", "vast", "about to overflow"])
+def test_odd_amounts_are_left_to_the_columns(amount: int) -> None:
+    """Go's whole numbers wrap around, Python's do not."""
+    column = np.array([amount], dtype=np.int64)
+    usage = Usage(1, column, column, np.array([4], dtype=np.int64))
+    assert allocation_scores([usage], 1, least=True) is None
+    assert balance_scores([usage], 1) is None
+
+
+def test_plugin_scores_few_nodes_like_many() -> None:
+    """The number of nodes in question makes no difference to a node's score."""
+    nodes = [make_node(f"n{i}", cpu=str(2 + i), memory=f"{4 + 3 * i}Gi") for i in range(3 * FEW)]
+    harness = Harness(nodes=nodes)
+    plugin = harness.profile().plugins.plugins[NodeResourcesBalancedAllocation.name]
+    assert isinstance(plugin, NodeResourcesBalancedAllocation)
+    pod, table = make_pod("p", cpu="1", memory="1Gi"), harness.scheduler.cache.snapshot().nodes
+    many = plugin.score_nodes(None, pod, table)  # type: ignore[arg-type]
+    few = plugin.score_nodes(None, pod, table.select(np.arange(3)))  # type: ignore[arg-type]
+    assert few.tolist() == many[:3].tolist()
