@@ -59,11 +59,9 @@ def balance_scores(usages: Sequence[Usage], n_nodes: int) -> IntArray | None:
         return None
     scores = []
     for i in range(n_nodes):
-        offered = [
-            (requested[i], allocated[i], capacity[i]) for requested, allocated, capacity in columns if capacity[i]
-        ]
-        with_pod = _balance([min(requested / capacity, 1.0) for requested, _, capacity in offered])
-        without_pod = _balance([min(allocated / capacity, 1.0) for _, allocated, capacity in offered])
+        offered = [column for column in columns if column.allocatable[i]]
+        with_pod = _balance([min(column.requested[i] / column.allocatable[i], 1.0) for column in offered])
+        without_pod = _balance([min(column.allocated[i] / column.allocatable[i], 1.0) for column in offered])
         change = _HALF + with_pod - without_pod
         scores.append(_HALF + (change + (change < 0) >> 1))
     return np.array(scores, dtype=np.int64)
