@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from bayplan.client.errors import ClientError, NotFoundError
 from bayplan.model import Condition, Pod
+from bayplan.observe import klog
 
 if TYPE_CHECKING:
     from bayplan.client import KubeClient
     from bayplan.cycle.failure import Failure
 
-logger = logging.getLogger("bayplan.service")
+log = klog.get_logger("bayplan.service")
 
 
 class ApiWriter:
@@ -34,13 +34,22 @@ class ApiWriter:
         self._start(self._patch(pod, condition, failure.nominate))
 
     async def _patch(self, pod: Pod, condition: Condition | None, nominated: str | None) -> None:
+        if condition is not None:
+            log.info(
+                "Updating pod condition",
+                v=3,
+                pod=pod,
+                conditionType=condition.type,
+                conditionStatus=condition.status,
+                conditionReason=condition.reason,
+            )
         try:
             await self._client.patch_pod_status(pod, condition=condition, nominated_node_name=nominated)
         except NotFoundError:
             pass  # the pod is gone, and with it the reason to write
         except ClientError as error:
             # The next attempt writes it again.
-            logger.error("Error updating pod: pod=%s: %s", pod.key, error)
+            log.error(error, "Error updating pod", pod=pod)
 
     async def write_nomination(self, pod: Pod, node_name: str) -> None:
         await self._client.patch_pod_status(pod, nominated_node_name=node_name)

@@ -5,6 +5,7 @@ It is told with kubectl, as its author did: https://blog.haohtml.com/archives/34
 
 from __future__ import annotations
 
+import re
 import textwrap
 import time
 from pathlib import Path
@@ -67,6 +68,18 @@ MESSAGE = (
     "1 node(s) were unschedulable. no new claims to deallocate, preemption: 0/4 nodes are available: "
     "2 No preemption victims found for incoming pod, 2 Preemption is not helpful for scheduling."
 )
+#: What the author saw in the log of the scheduler, as far as it is about the pod.
+LOG = [
+    "Add event for unscheduled pod",
+    "Attempting to schedule pod",
+    "Unable to schedule pod; no fit; waiting",
+    "Updating pod condition",
+    "Attempting to schedule pod",
+    "Attempting to bind pod to node",
+    "Delete event for unscheduled pod",
+    "Successfully bound pod to node",
+    "Add event for scheduled pod",
+]
 BIND_SECONDS = 2.0
 
 
@@ -91,7 +104,7 @@ def test_a_deployment_waits_for_a_label(four_nodes: ControlPlane, tmp_path: Path
     plane = four_nodes
     plugin = tmp_path / "sample.py"
     plugin.write_text(PLUGIN)
-    start_bayplan(plane, CONFIGURATION, verbosity=4, arguments=["--plugin", f"{plugin}:CpuNodes"])
+    scheduler = start_bayplan(plane, CONFIGURATION, verbosity=4, arguments=["--plugin", f"{plugin}:CpuNodes"])
 
     # 1. Nothing fits.
     plane.kubectl("apply", "-f", "-", stdin=DEPLOYMENT)
@@ -103,8 +116,8 @@ def test_a_deployment_waits_for_a_label(four_nodes: ControlPlane, tmp_path: Path
 
     # 2. A label, and nothing else, makes the difference. Any backoff is over by then, as it was in the story.
     time.sleep(1.5)
-    plane.kubectl("label", "node", "node1", "cpu=true")
     labelled = time.monotonic()
+    plane.kubectl("label", "node", "node1", "cpu=true")
     assert eventually(lambda: bound_to(plane.api, name), interval=0.01) == "node1"
     seconds = time.monotonic() - labelled
     print(f"bound {seconds:.2f} s after the label")
@@ -117,6 +130,10 @@ def test_a_deployment_waits_for_a_label(four_nodes: ControlPlane, tmp_path: Path
         ("Normal", "Scheduled", "sample-scheduler", f"Successfully assigned default/{name} to node1"),
     ]
     assert _scheduled(plane, name) == ("True", "", "")
+    messages = eventually(lambda: found if len(found := _log_messages(scheduler.log, name)) > 8 else None)
+    assert messages[:6] == LOG[:6]
+    # The answer to the bind and the news of it come by different ways.
+    assert sorted(messages[6:]) == sorted(LOG[6:])
 
 
 def _pod_name(plane: ControlPlane) -> str:
@@ -134,3 +151,9 @@ def _events(plane: ControlPlane, name: str) -> list[tuple[str, str, str, str]]:
         (each["type"], each["reason"], each["reportingController"], each["note"])
         for each in events(plane.api, name)
     ]
+
+
+def _log_messages(log: Path, name: str) -> list[str]:
+    """Those of the story, in the order of the log."""
+    found = re.findall(rf'^I.*?\] "(.*?)" pod="default/{name}"', log.read_text(), flags=re.MULTILINE)
+    return [each for each in found if each in LOG]

@@ -80,7 +80,7 @@ READERS: Final[Mapping[str, Callable[[str], Any]]] = {
 LISTS: Final = frozenset(name for name, reader in READERS.items() if reader is strings)
 
 
-class GoValue(click.ParamType):
+class GoValue(click.ParamType[Any]):
     """A value of one of `READERS`."""
 
     def __init__(self, kind: str) -> None:

@@ -90,7 +90,7 @@ SERVING_FLAGS: Final[tuple[Flag, ...]] = (
             "string",
             "Believe client certificates that are signed by one of these.",
             metavar="FILE",
-            note="a certificate that none of them has signed ends the handshake; kube-scheduler goes on without it",
+            note="a certificate that none of them has signed ends the handshake, where kube-scheduler goes on",
         ),
         flag("requestheader-allowed-names", "strings", "Refused.", (), REFUSED, _REQUEST_HEADERS),
         flag("requestheader-client-ca-file", "string", "Refused.", "", REFUSED, _REQUEST_HEADERS),

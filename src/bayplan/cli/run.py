@@ -2,69 +2,88 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from bayplan.cli.inputs import FILE, load, plugin_option, policy_option, registry
+import bayplan
+from bayplan.cli.flag_command import FlagCommand, with_flags
+from bayplan.cli.flags import FLAGS
+from bayplan.cli.inputs import load, plugin_option, policy_option, registry
 
 if TYPE_CHECKING:
     from bayplan.config import Loaded
     from bayplan.framework import Registry
 
 
-@click.command(name="run")
-@click.option("--config", "config_file", type=FILE, metavar="FILE", help="A KubeSchedulerConfiguration.")
+def _print_version(ctx: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    """--version, --version=true and --version=raw, as in kube-scheduler; --version=false is none."""
+    if value is None or value.lower() in ("false", "f", "0"):
+        return
+    from bayplan.observe.process_metrics import KUBERNETES
+
+    click.echo(f"Bayplan {bayplan.__version__}, Kubernetes v{KUBERNETES}")
+    ctx.exit()
+
+
+@click.command(name="run", cls=FlagCommand)
+@with_flags(FLAGS)
 @policy_option
 @plugin_option
-@click.option("--kubeconfig", default="", metavar="FILE", help="How to reach the API server.")
-@click.option("--master", default="", metavar="URL", help="The API server's address, instead of kubeconfig's.")
 @click.option(
-    "--leader-elect",
-    type=bool,
-    default=None,
+    "--version",
     is_flag=False,
-    flag_value=True,
-    metavar="BOOL",
-    help="Schedule only while holding the Lease; as in the configuration by default.",
+    flag_value="true",
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    metavar="[true|raw]",
+    help="Print the version and exit.",
 )
-@click.option(
-    "-v", "--v", "verbosity", default=2, show_default=True, metavar="LEVEL", help="How much to log, 0 to 10."
-)
-def command(
-    config_file: str | None,
-    policy: str | None,
-    plugins: tuple[str, ...],
-    kubeconfig: str,
-    master: str,
-    leader_elect: bool | None,
-    verbosity: int,
-) -> None:
+def command(policy: str | None, plugins: tuple[str, ...], **given: Any) -> None:
     """Schedule the pods of a cluster.
 
     Watches the cluster, and binds every pod whose schedulerName is that of one of the profiles. Stops on SIGTERM
     and SIGINT: binds under way are finished, and the Lease is given up.
+
+    The flags are kube-scheduler's, with its meaning; docs/flags.md tells where Bayplan differs.
     """
-    if config_file and policy:
+    from bayplan.cli.flag_values import FlagValues
+
+    values = FlagValues(given)
+    if values["config"] and policy:
         raise click.UsageError(
             "--config and --policy-config-file say the same thing in two ways; give one of them"
         )
     catalogue = registry(plugins)
-    loaded = _configuration(config_file or policy, catalogue)
-    from bayplan.process import Settings, main
+    loaded = values.apply_to(_configuration(values["config"] or policy, catalogue))
+    settings = values.settings(loaded)
+    if values["write-config-to"]:
+        _write_configuration(loaded, values["write-config-to"])
+        return
+    from bayplan.process import main
 
-    settings = Settings(
-        kubeconfig=kubeconfig or loaded.config.client_connection.kubeconfig,
-        master=master,
-        leader_elect=loaded.config.leader_election.leader_elect if leader_elect is None else leader_elect,
-        verbosity=verbosity,
-    )
     raise SystemExit(main(loaded, catalogue, settings))
 
 
 def _configuration(file: str | None, catalogue: Registry) -> Loaded:
-    if file is not None:
+    if file:
         return load(file, catalogue)
     from bayplan import config
 
     return config.default(catalogue)
+
+
+def _write_configuration(loaded: Loaded, file: str) -> None:
+    from bayplan.config import to_yaml
+
+    text = to_yaml(loaded.effective())
+    try:
+        if file == "-":
+            sys.stdout.write(text)
+        else:
+            Path(file).write_text(text)
+    except OSError as error:
+        raise click.ClickException(f"{file}: cannot be written: {error.strerror}") from error

@@ -12,7 +12,7 @@ import msgspec
 from bayplan.client.backoff import Random
 from bayplan.client.binding import Binder
 from bayplan.client.calls import Calls
-from bayplan.client.errors import ApiError, ConflictError, NotFoundError
+from bayplan.client.errors import ApiError, ConflictError, NotFoundError, NotLeadingError
 from bayplan.client.pod_status import status_patch
 from bayplan.client.ratelimit import TokenBucket
 from bayplan.client.transport import JSON, MERGE_PATCH, STRATEGIC_PATCH, Query, Transport
@@ -41,9 +41,16 @@ class KubeClient:
         self._clock = clock
         self._limiter = TokenBucket(qps, burst, clock)
         self._calls = Calls(transport, clock, self._limiter, rng=rng)
-        self._binder = Binder(self._calls, may_bind)
+        self._may_bind = may_bind
+        #: Asked right before anything is written to the cluster, events aside.
+        self._guard = self._check_leading if may_bind is not None else None
+        self._binder = Binder(self._calls, self._guard)
         #: A pod that was found unschedulable may be bound at once: the condition must not come in after the bind.
         self._turns = Turns()
+
+    def _check_leading(self) -> None:
+        if self._may_bind is not None and not self._may_bind():
+            raise NotLeadingError("no longer the leader: nothing was written")
 
     # --- anything -----------------------------------------------------------------------------------------
 
@@ -65,7 +72,13 @@ class KubeClient:
             content_type = MERGE_PATCH if method == "PATCH" else JSON
         safe = method == "GET" if repeatable is None else repeatable
         answer = await self._calls.call(
-            method, path, body, query=query, content_type=content_type, repeatable=safe
+            method,
+            path,
+            body,
+            query=query,
+            content_type=content_type,
+            repeatable=safe,
+            before_send=None if method == "GET" else self._guard,
         )
         return _decoded(answer)
 
@@ -108,7 +121,14 @@ class KubeClient:
         path = f"{_pod_path(pod)}/status"
         try:
             async with self._turns.turn(pod.uid):
-                await self._calls.call("PATCH", path, patch, content_type=STRATEGIC_PATCH, repeatable=True)
+                await self._calls.call(
+                    "PATCH",
+                    path,
+                    patch,
+                    content_type=STRATEGIC_PATCH,
+                    repeatable=True,
+                    before_send=self._guard,
+                )
         except ApiError as error:
             if error.status == 422 and "metadata.uid" in error.message:
                 raise NotFoundError(404, reason="NotFound", message=f'pods "{pod.name}" not found') from error
@@ -123,7 +143,7 @@ class KubeClient:
         if grace_period_seconds is not None:
             options["gracePeriodSeconds"] = grace_period_seconds
         try:
-            await self._calls.call("DELETE", _pod_path(pod), options, repeatable=True)
+            await self._calls.call("DELETE", _pod_path(pod), options, repeatable=True, before_send=self._guard)
         except (NotFoundError, ConflictError):
             return False
         return True

@@ -17,7 +17,6 @@ from bayplan.client.errors import (
     ClientError,
     ConflictError,
     NotFoundError,
-    NotLeadingError,
     TransportError,
 )
 from bayplan.model import Pod
@@ -41,22 +40,21 @@ class _Placement(msgspec.Struct):
 
 
 class Binder:
-    """Binds pods while *may_bind* says so; it is asked right before the request is written."""
+    """Binds pods; *before_send* is asked right before the request is written, and may raise instead."""
 
-    def __init__(self, calls: Calls, may_bind: Callable[[], bool] | None = None) -> None:
+    def __init__(self, calls: Calls, before_send: Callable[[], None] | None = None) -> None:
         self._calls = calls
-        self._may_bind = may_bind
+        self._before_send = before_send
 
     async def bind(self, pod: Pod, node_name: str) -> None:
         """Raises ConflictError (bound already, or another pod by now), NotFoundError (gone), NotLeadingError."""
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/binding"
         body = msgspec.json.encode(binding_of(pod, node_name))
-        before_send = self._check_leading if self._may_bind is not None else None
         tries = self._calls.tries()
         doubtful = False
         while True:
             try:
-                await self._calls.once("POST", path, body, before_send=before_send)
+                await self._calls.once("POST", path, body, before_send=self._before_send)
                 return
             except ConflictError:
                 if doubtful and await self._is_there(pod, node_name):
@@ -70,10 +68,6 @@ class Binder:
                 if await self._is_there(pod, node_name):
                     return
             await tries.wait(failure, repeatable=True)
-
-    def _check_leading(self) -> None:
-        if self._may_bind is not None and not self._may_bind():
-            raise NotLeadingError("no longer the leader: the pod was not bound")
 
     async def _is_there(self, pod: Pod, node_name: str) -> bool:
         """Whether the pod is bound to *node_name*. Raises if it is elsewhere, gone, or another one."""

@@ -100,11 +100,14 @@ class Calls:
         repeatable: bool,
         query: Query | None = None,
         content_type: str = JSON,
+        before_send: Callable[[], None] | None = None,
     ) -> bytes:
-        """A request, tried again by cause."""
+        """A request, tried again by cause. *before_send* is asked every time, and may raise instead."""
         tries = self.tries()
         while True:
             try:
-                return await self.once(method, path, body, query=query, content_type=content_type)
+                return await self.once(
+                    method, path, body, query=query, content_type=content_type, before_send=before_send
+                )
             except ClientError as error:
                 await tries.wait(error, repeatable=repeatable)

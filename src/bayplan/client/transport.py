@@ -20,7 +20,7 @@ from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
-from bayplan import __version__
+from bayplan.version import __version__
 from bayplan.client.auth import Credential, Credentials, make_credentials
 from bayplan.client.connection import Connection, Reply
 from bayplan.client.errors import TransportError, api_error

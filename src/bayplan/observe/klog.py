@@ -53,10 +53,11 @@ class Logger:
     def enabled(self, v: int) -> bool:
         return self._logger.isEnabledFor(logging.INFO - v)
 
-    def info(self, message: str, /, *, v: int = 0, **pairs: Any) -> None:
+    def info(self, message: str, /, *, v: int = 0, depth: int = 0, **pairs: Any) -> None:
+        """*depth* says how many callers up the line is that is shown."""
         level = logging.INFO - v
         if self._logger.isEnabledFor(level):
-            self._logger.log(level, message, extra={_PAIRS: pairs}, stacklevel=2)
+            self._logger.log(level, message, extra={_PAIRS: pairs}, stacklevel=2 + depth)
 
     def error(self, error: object, message: str, /, *, trace: BaseException | None = None, **pairs: Any) -> None:
         """*error* is what went wrong, or None; *trace* adds a traceback."""

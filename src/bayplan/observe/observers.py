@@ -8,8 +8,8 @@ pod is a few additions; what can be asked for is asked for when somebody scrapes
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from typing import Any, Final, NamedTuple, Protocol
 
 from bayplan.observe.instruments import Distribution, Number
 from bayplan.observe.metrics import SchedulerFamilies
@@ -18,6 +18,8 @@ from bayplan.observe.metrics import SchedulerFamilies
 PLUGIN_SAMPLE_SHARE: Final = 0.1
 #: upstream getAttemptsLabel: what is above is one value.
 MAX_ATTEMPTS_LABEL: Final = 15
+#: Sets of plugins that skip a pod; there are not nearly as many.
+MAX_SETS: Final = 1024
 #: Work that kube-scheduler hands to goroutines and a cycle does itself here.
 IN_THE_CYCLE: Final = ("Filter", "Score", "InterPodAffinity", "DefaultPreemption")
 
@@ -67,6 +69,13 @@ class ProfileObserver:
         distribution.observe(seconds)
 
 
+class _Asked(NamedTuple):
+    """The counters of the plugins that have something to say about a pod."""
+
+    pre_filter: Sequence[Number]
+    filter: Sequence[tuple[str, Number]]
+
+
 class ProfileMetrics:
     """What an attempt of one profile counts."""
 
@@ -81,6 +90,8 @@ class ProfileMetrics:
         self._victims = families.preemption_victims.labels()
         self._algorithm = families.scheduling_algorithm_duration.labels()
         self._results: dict[str, tuple[Number, Distribution]] = {}
+        self._by_skipped: dict[frozenset[str], _Asked] = {}
+        self._filter_times: dict[str, Distribution] = {}
         self._families, self._profile = families, profile
 
     @staticmethod
@@ -93,39 +104,52 @@ class ProfileMetrics:
     def decided(self, state: Any, decision: Any) -> None:
         record = decision.record
         self._algorithm.observe(record.seconds)
-        skipped = state.skip_filter
-        for name, number in self._pre_filter:
-            if name not in skipped:
-                number.value += 1
+        asked = self._asked(state.skip_filter)
+        for number in asked.pre_filter:
+            number.value += 1
         for step, seconds in record.steps:
             if step == "Filter":
                 self._filter_done(decision.status, seconds)
             elif step == "PostFilter" and self._preempts:
                 self._preemption_attempts.value += 1
         if record.filter is not None:
-            self._count_filter(record.filter, skipped)
+            self._count_filter(record.filter, asked)
         if decision.scores is not None:
-            self._count_scores(state, decision.scores)
+            self._count_scores(state.skip_score, decision.scores)
         if decision.victims:
             self._victims.observe(len(decision.victims))
+
+    def _asked(self, skipped: Set[str]) -> _Asked:
+        """The plugins that do not skip the pod; few sets of them come up again and again."""
+        key = frozenset(skipped)
+        asked = self._by_skipped.get(key)
+        if asked is None:
+            named = [(name, number) for name, number in self._filter if name not in key]
+            asked = _Asked([number for name, number in self._pre_filter if name not in key], named)
+            if len(self._by_skipped) < MAX_SETS:
+                self._by_skipped[key] = asked
+        return asked
 
     def _filter_done(self, status: Any, seconds: float) -> None:
         """Filter has no status of its own: that no node fits is the pod's, and a success of Filter."""
         label = "Success" if status.is_success or status.is_rejection else "Error"
-        self._families.extension_point_duration.labels("Filter", label, self._profile).observe(seconds)
+        done = self._filter_times.get(label)
+        if done is None:
+            duration = self._families.extension_point_duration
+            done = self._filter_times[label] = duration.labels("Filter", label, self._profile)
+        done.observe(seconds)
 
-    def _count_filter(self, outcome: Any, skipped: Any) -> None:
+    @staticmethod
+    def _count_filter(outcome: Any, asked: _Asked) -> None:
         """A plugin is asked about the nodes that no plugin before it has rejected."""
         n_left = len(outcome.feasible)
-        n_rejected = {entry.plugin: int(entry.where.sum()) for entry in outcome.decided} if outcome.decided else {}
-        for name, number in self._filter:
-            if name not in skipped:
-                number.value += n_left
-                if name in n_rejected:
-                    n_left -= n_rejected[name]
+        n_rejected = {entry.plugin: int(entry.where.sum()) for entry in outcome.decided}
+        for name, number in asked.filter:
+            number.value += n_left
+            if name in n_rejected:
+                n_left -= n_rejected[name]
 
-    def _count_scores(self, state: Any, scores: Any) -> None:
-        skipped = state.skip_score
+    def _count_scores(self, skipped: Set[str], scores: Any) -> None:
         for name, number in self._pre_score:
             if name not in skipped:
                 number.value += 1

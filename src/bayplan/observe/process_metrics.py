@@ -8,7 +8,7 @@ from typing import Final
 
 from prometheus_client import ProcessCollector
 
-from bayplan import __version__
+from bayplan.version import __version__
 from bayplan.observe.instruments import Distribution, Number, Registry
 from bayplan.observe.metrics import ProcessFamilies
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Final
 
-from bayplan import __version__
+from bayplan.version import __version__
 from bayplan.client import (
     USER_AGENT,
     AccessError,
@@ -79,9 +79,7 @@ async def run(
 class Process:
     """One scheduler, wired up; `run` it once."""
 
-    def __init__(
-        self, loaded: Loaded, registry: Registry, settings: Settings, verbosity: klog.Verbosity
-    ) -> None:
+    def __init__(self, loaded: Loaded, registry: Registry, settings: Settings, verbosity: klog.Verbosity) -> None:
         self._loaded = loaded
         self._settings = settings
         self._clock = SystemClock()
@@ -130,9 +128,9 @@ class Process:
 
     def _checks(self) -> tuple[tuple[Check, ...], tuple[Check, ...]]:
         """Of /healthz and of /readyz, under the names that kube-scheduler's have."""
-        elected = (Check("leaderElection", self._election_trouble),)
-        if not self._loaded.config.leader_election.leader_elect:
-            elected = ()
+        elected: tuple[Check, ...] = ()
+        if self._loaded.config.leader_election.leader_elect:
+            elected = (Check("leaderElection", self._election_trouble),)
         return elected, (
             *elected,
             Check("shutdown", lambda: "process is shutting down" if self._stop.is_set() else None),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import platform
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from aiohttp import web
 
-from bayplan import __version__
+from bayplan.version import __version__
 from bayplan.observe.health import HealthChecks, HealthResults
 from bayplan.observe.instruments import CONTENT_TYPE, Registry
 
@@ -25,7 +25,16 @@ _MEDIA_TYPES: Final = "only the following media types are accepted: text/plain"
 #: Of --v, whose value this sets while running.
 _VERBOSITY_PATH: Final = "/debug/flags/v"
 
-Handler = Callable[[web.BaseRequest], web.Response]
+
+class Asked(NamedTuple):
+    """What of a request the answer depends on."""
+
+    query: Mapping[str, Sequence[str]]
+    accept: str = "*/*"
+    body: bytes = b""
+
+
+Handler = Callable[[Asked], web.Response]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +74,13 @@ class Endpoints:
 
     # --- metrics ----------------------------------------------------------------------------------
 
-    def _metrics(self, request: web.BaseRequest) -> web.Response:
+    def _metrics(self, asked: Asked) -> web.Response:
         return self._exposition(self.metrics.text())
 
-    def _resources(self, request: web.BaseRequest) -> web.Response:
+    def _resources(self, asked: Asked) -> web.Response:
         return self._exposition(self.resources() or b"")
 
-    def _slis(self, request: web.BaseRequest) -> web.Response:
+    def _slis(self, asked: Asked) -> web.Response:
         return self._exposition(self.health_results.registry.text())
 
     def _exposition(self, text: bytes) -> web.Response:
@@ -80,14 +89,14 @@ class Endpoints:
 
     # --- what runs here ---------------------------------------------------------------------------
 
-    def _configz(self, request: web.BaseRequest) -> web.Response:
+    def _configz(self, asked: Asked) -> web.Response:
         return json_answer({"componentconfig": self.configuration()})
 
-    def _flagz(self, request: web.BaseRequest) -> web.Response:
+    def _flagz(self, asked: Asked) -> web.Response:
         lines = [f"{name}: {value}" for name, value in sorted(self.flags.items())]
-        return _page(request, "flagz", lines)
+        return _page(asked, "flagz", lines)
 
-    def _statusz(self, request: web.BaseRequest) -> web.Response:
+    def _statusz(self, asked: Asked) -> web.Response:
         up = int(time.time() - self.started)
         paths = sorted({path for _, path in self.routes() if path.count("/") == 1} - {"/statusz"})
         when = time.strftime("%a %b %d %H:%M:%S UTC %Y", time.gmtime(self.started))
@@ -100,10 +109,10 @@ class Endpoints:
             f"Emulation version= {KUBERNETES_VERSION.rpartition('.')[0]}",
             f"Paths= {' '.join(paths)}",
         ]
-        return _page(request, "statusz", lines)
+        return _page(asked, "statusz", lines)
 
-    def _verbosity(self, request: web.BaseRequest) -> web.Response:
-        text = request.get("body", b"").decode("utf-8", "replace").strip()
+    def _verbosity(self, asked: Asked) -> web.Response:
+        text = asked.body.decode("utf-8", "replace").strip()
         if self.set_verbosity is None or not text.isdigit():
             return text_answer(f"failed set klog.logging.verbosity {text!r}: not a number\n", status=400)
         self.set_verbosity(int(text))
@@ -111,26 +120,26 @@ class Endpoints:
 
 
 def _health(checks: HealthChecks) -> Handler:
-    def handle(request: web.BaseRequest) -> web.Response:
-        healthy, text = checks.report(request.query.getall("exclude", []))
+    def handle(asked: Asked) -> web.Response:
+        healthy, text = checks.report(asked.query.get("exclude", ()))
         if not healthy:
             return text_answer(text, status=500)
-        return text_answer(text if "verbose" in request.query else "ok")
+        return text_answer(text if "verbose" in asked.query else "ok")
 
     return handle
 
 
 def _one_check(checks: HealthChecks, name: str) -> Handler:
-    def handle(request: web.BaseRequest) -> web.Response:
+    def handle(asked: Asked) -> web.Response:
         why = checks.probe(name)
         return text_answer("ok") if why is None else text_answer(f"internal server error: {why}\n", status=500)
 
     return handle
 
 
-def _page(request: web.BaseRequest, name: str, lines: list[str]) -> web.Response:
+def _page(asked: Asked, name: str, lines: list[str]) -> web.Response:
     """A page for people; whoever asks for JSON is told that there is none."""
-    accepted = [part.partition(";")[0].strip() for part in request.headers.get("Accept", "*/*").split(",")]
+    accepted = [part.partition(";")[0].strip() for part in asked.accept.split(",")]
     if not {"text/plain", "text/*", "*/*"} & set(accepted):
         return status_answer(406, "NotAcceptable", _MEDIA_TYPES)
     return text_answer("\n".join(["", f"bayplan {name}", _WARNING, *lines, ""]))
@@ -160,6 +169,7 @@ def status_answer(code: int, reason: str, message: str) -> web.Response:
         "status": "Failure",
         "message": message,
         "reason": reason,
+        **({"details": {}} if code == 403 else {}),
         "code": code,
     }
     return json_answer(status, status=code)

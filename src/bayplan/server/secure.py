@@ -17,7 +17,7 @@ from bayplan.framework import Clock
 from bayplan.observe import klog
 from bayplan.server.authentication import Authenticator, ReviewClient, UnauthorizedError, User
 from bayplan.server.authorization import AuthorizationError, Authorizer
-from bayplan.server.endpoints import Endpoints, status_answer, text_answer
+from bayplan.server.endpoints import Asked, Endpoints, status_answer, text_answer
 from bayplan.server.tls import (
     ServingError,
     load_pair,
@@ -97,7 +97,7 @@ class SecureServer:
             self._trust(_read(self._options.client_ca_file), self._options.client_ca_file)
         if not self._options.tolerate_lookup_failure:
             await self.look_up_client_ca()
-        runner = web.ServerRunner(web.Server(self._handle, access_log=None))
+        runner = web.ServerRunner(web.Server(self._handle, access_log=None), shutdown_timeout=SHUTDOWN_SECONDS)
         await runner.setup()
         self._runner = runner
         site = web.TCPSite(
@@ -105,7 +105,6 @@ class SecureServer:
             self._options.address,
             self._options.port,
             ssl_context=self._context,
-            shutdown_timeout=SHUTDOWN_SECONDS,
             reuse_address=self._options.reuse_address or None,
             reuse_port=self._options.reuse_port or None,
         )
@@ -134,6 +133,7 @@ class SecureServer:
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         response = await self._answer(request)
         response.headers["Cache-Control"] = "no-cache, private"
+        response.headers["Server"] = "bayplan"
         return response
 
     async def _answer(self, request: web.BaseRequest) -> web.Response:
@@ -154,9 +154,9 @@ class SecureServer:
             if request.path in self._paths:
                 return text_answer("405 method not allowed\n", status=405)
             return text_answer("404 page not found\n", status=404)
-        if method == "PUT":
-            request["body"] = await request.content.read(MAX_BODY_BYTES)
-        return handler(request)
+        query = {name: request.query.getall(name) for name in request.query}
+        body = await request.content.read(MAX_BODY_BYTES) if method == "PUT" else b""
+        return handler(Asked(query, request.headers.get("Accept", "*/*"), body))
 
     async def _refusal(self, user: User, request: web.BaseRequest) -> web.Response | None:
         verb, path = request.method.lower(), request.path

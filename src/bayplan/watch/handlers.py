@@ -166,4 +166,4 @@ def _log_change(what: str, old: object | None, new: object | None, **pairs: obje
     """As kube-scheduler logs what its informers tell; updates are too many for V(3)."""
     action, v = ("Add", 3) if old is None else ("Delete", 3) if new is None else ("Update", 4)
     if log.enabled(v):
-        log.info(f"{action} event for {what}", v=v, **pairs)
+        log.info(f"{action} event for {what}", v=v, depth=1, **pairs)

@@ -1,5 +1,6 @@
 """A bind is never guessed about."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 import msgspec
@@ -107,3 +108,23 @@ async def test_no_bind_without_the_lease() -> None:
     with pytest.raises(NotLeadingError):
         await client.bind(POD, "a")
     assert transport.sent == []
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda client: client.patch_pod_status(POD, nominated_node_name="a"),
+        lambda client: client.delete_pod(POD),
+        lambda client: client.request("PUT", "/api/v1/persistentvolumes/v", {}),
+    ],
+    ids=["status", "eviction", "what a plugin writes"],
+)
+async def test_nothing_is_written_without_the_lease(write: Callable[[KubeClient], Awaitable[object]]) -> None:
+    """A leader that was frozen has evictions and statuses in hand when it wakes, too; it may still read."""
+    transport = ScriptedTransport()
+    client = KubeClient(cast("Transport", transport), LoopClock(), may_bind=lambda: False)
+    with pytest.raises(NotLeadingError):
+        await write(client)
+    assert transport.sent == []
+    await client.request("GET", "/api/v1/pods")
+    assert [each.method for each in transport.sent] == ["GET"]

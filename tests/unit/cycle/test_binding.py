@@ -230,3 +230,17 @@ async def test_confirmed_pod_survives_a_late_withdrawal() -> None:
     way.harness.scheduler.cache.add_pod(commitment.pod)
     way.committer.withdraw(commitment)
     assert way.cpu == 1000
+
+
+async def test_a_stop_abandons_pods_on_hold() -> None:
+    """Nobody decides about them any more: who waits is cancelled, and says nothing about the pod."""
+    held, pod = HeldPods(), make_pod("p")
+    held.hold(pod, {"Gate": 600.0})
+    waiting = asyncio.ensure_future(held.decision(pod.uid))
+    await asyncio.sleep(0)
+
+    held.abandon()
+    await asyncio.wait([waiting])
+
+    assert waiting.cancelled()
+    assert len(held) == 0

@@ -1,0 +1,60 @@
+"""Feature gates are known by name; those a scheduler looks at stay as they are."""
+
+from __future__ import annotations
+
+import pytest
+
+from bayplan.observe.features import GATES, FeatureGates
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [],
+        ["HPAScaleToZero=true"],
+        ["kube:OpportunisticBatching=false"],
+        ["SchedulerQueueingHints=true", "KMSv1=1"],
+    ],
+    ids=["none", "another component's", "with its component", "at its default"],
+)
+def test_gates_that_change_no_decision_are_taken(items: list[str]) -> None:
+    """Those of others, and any at its default."""
+    gates = FeatureGates.parse(items)
+
+    for item in items:
+        name, _, value = item.rpartition(":")[2].partition("=")
+        assert gates.is_enabled(name) is (value in ("true", "1"))
+
+
+@pytest.mark.parametrize(
+    ("item", "message"),
+    [
+        (
+            "SchedulerQueueingHint=true",
+            "unrecognized feature gate: SchedulerQueueingHint; did you mean SchedulerQueueingHints?",
+        ),
+        (
+            "GangScheduling=true",
+            "GangScheduling=true: Bayplan decides with this gate as it is in 1.36 by default, false",
+        ),
+        ("DynamicResourceAllocation=false", "as it is in 1.36 by default, true"),
+        ("AllAlpha=true", "would change what the scheduler decides"),
+        ("GangScheduling", "is not a feature gate; write for example GangScheduling=true"),
+        ("KMSv1=maybe", 'KMSv1 is "maybe"; a feature gate is true or false'),
+    ],
+    ids=["misspelt", "alpha on", "default off", "all", "no value", "no boolean"],
+)
+def test_gates_that_cannot_be_are_refused(item: str, message: str) -> None:
+    """With what is wrong, and the nearest name."""
+    with pytest.raises(ValueError, match="^.*" + message.replace("?", r"\?")):
+        FeatureGates.parse([item])
+
+
+def test_every_gate_is_told() -> None:
+    """For kubernetes_feature_enabled."""
+    told = {name: (stage, enabled) for name, stage, enabled in FeatureGates({"KMSv1": True})}
+
+    assert told.keys() == GATES.keys()
+    assert told["KMSv1"] == ("DEPRECATED", True)
+    assert told["SchedulerQueueingHints"] == ("", True)
+    assert told["GangScheduling"] == ("ALPHA", False)

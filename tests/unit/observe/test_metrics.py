@@ -1,0 +1,51 @@
+"""The metrics have the names, types, labels, buckets and stability that kube-scheduler 1.36.4 was seen with."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bayplan.observe.instruments import Histogram
+from bayplan.observe.metrics import AnyFamily, ProcessFamilies, SchedulerFamilies
+
+SURFACE = json.loads((Path(__file__).parents[2] / "parity" / "golden" / "surface-v1.36.4.json").read_text())
+FAMILIES: dict[str, AnyFamily] = {
+    family.name: family for family in (*SchedulerFamilies().all(), *ProcessFamilies().all())
+}
+#: Of opportunistic batching, which kept answers make unnecessary here.
+NOT_OURS = {
+    "scheduler_batch_attempts_total",
+    "scheduler_batch_cache_flushed_total",
+    "scheduler_get_node_hint_duration_seconds",
+    "scheduler_store_schedule_results_duration_seconds",
+}
+#: prometheus-client's own collector has it.
+COLLECTED = {"process_start_time_seconds"}
+
+
+@pytest.mark.parametrize("seen", SURFACE["metrics"], ids=lambda seen: str(seen["name"]))
+def test_metric_is_as_recorded(seen: dict[str, Any]) -> None:
+    """Stable and beta ones must be there; of the alpha ones those that have a meaning here."""
+    if seen["name"] in COLLECTED:
+        return
+    if seen["name"] in NOT_OURS:
+        assert seen["stability"] == "ALPHA"
+        return
+    family = FAMILIES[seen["name"]]
+
+    assert family.kind == seen["type"]
+    assert set(family.label_names) == set(seen["labels"])
+    assert family.stability == seen["stability"]
+    if isinstance(family, Histogram):
+        assert [float(bound) for bound in seen["buckets"][:-1]] == list(family.bounds)
+
+
+def test_attributes_are_all_there_is() -> None:
+    """Every family is named once, and every name of the scheduler's begins with its subsystem."""
+    names = [family.name for family in SchedulerFamilies().all()]
+
+    assert len(set(names)) == len(names)
+    assert all(name.startswith("scheduler_") for name in names)
