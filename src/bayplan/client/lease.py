@@ -15,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import enum
-import logging
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -25,8 +24,9 @@ from bayplan.client.errors import ClientError, NotFoundError, TransportError
 from bayplan.client.lease_lock import ElectionRecord, Lock, micro_time
 from bayplan.config.types import LeaderElectionConfiguration
 from bayplan.framework import Clock
+from bayplan.observe import klog
 
-logger = logging.getLogger("bayplan.client")
+log = klog.get_logger("bayplan.client")
 
 JITTER_FACTOR = 1.2  # client-go's leaderelection.JitterFactor
 #: Nobody waits longer than this for an event about the election to be written.
@@ -133,13 +133,13 @@ class LeaderElector:
         return outcome
 
     async def _acquire(self) -> bool:
-        logger.info("Attempting to acquire leader lease... lock=%s", self._lock)
+        log.info("Attempting to acquire leader lease...", lock=self._lock)
         while not self._stop.is_set():
             acquired = await self._try(self._times.renew_deadline)
             self._report_transition()
             if acquired:
                 self._leading = True
-                logger.info("Successfully acquired lease: lock=%s", self._lock)
+                log.info("Successfully acquired lease", lock=self._lock)
                 self._tell_soon("became leader")
                 return True
             await self._pause(jittered(self._times.retry_period, JITTER_FACTOR, self._rng))
@@ -153,7 +153,7 @@ class LeaderElector:
             renewed = self._left() > 0 and await self._try(self._left())
             self._report_transition()
             if not self.is_leader() or (not renewed and self._observed.holder != self._lock.identity):
-                logger.info("Failed to renew lease: lock=%s holder=%s", self._lock, self._observed.holder)
+                log.info("Failed to renew lease", lock=self._lock, holder=self._observed.holder)
                 return Outcome.LOST
         return Outcome.STOPPED
 
@@ -179,9 +179,9 @@ class LeaderElector:
             async with asyncio.timeout(seconds):
                 return await self._try_once()
         except TimeoutError:
-            logger.error("No answer about the lease: lock=%s", self._lock)
+            log.error("no answer", "Failed to acquire or renew lease", lock=self._lock)
         except ClientError as error:
-            logger.error("Failed to acquire or renew lease: lock=%s: %s", self._lock, error)
+            log.error(error, "Failed to acquire or renew lease", lock=self._lock)
         return False
 
     async def _try_once(self) -> bool:
@@ -192,7 +192,12 @@ class LeaderElector:
             except TransportError:
                 raise
             except ClientError as error:
-                logger.debug("Failed to update lease optimistically: lock=%s: %s", self._lock, error)
+                log.info(
+                    "Failed to update lease optimistically, falling back to slow path",
+                    v=4,
+                    err=error,
+                    lock=self._lock,
+                )
         # 2. See what is there.
         try:
             current = await self._lock.get()
@@ -202,7 +207,7 @@ class LeaderElector:
             self._observe(current)
         # 3. Somebody else's, and not run out?
         if current.holder and self._is_valid() and not self._holds():
-            logger.debug("Lease is held by and has not yet expired: lock=%s holder=%s", self._lock, current.holder)
+            log.info("Lease is held by and has not yet expired", v=4, lock=self._lock, holder=current.holder)
             return False
         # 4. Ours, or free.
         return await self._write(self._renewal(current))
@@ -242,7 +247,7 @@ class LeaderElector:
                 await self._lock.update(free)
                 self._observe(free)
         except (ClientError, TimeoutError) as error:
-            logger.error("Failed to release lease: lock=%s: %s", self._lock, error)
+            log.error(error, "Failed to release lease", lock=self._lock)
 
     # --- telling ------------------------------------------------------------------------------------------
 

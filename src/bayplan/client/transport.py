@@ -20,7 +20,6 @@ from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
-from bayplan.version import __version__
 from bayplan.client.auth import Credential, Credentials, make_credentials
 from bayplan.client.connection import Connection, Reply
 from bayplan.client.errors import TransportError, api_error
@@ -28,6 +27,7 @@ from bayplan.client.kubeconfig import ClusterAccess
 from bayplan.client.pool import Pool
 from bayplan.client.tls import make_context
 from bayplan.framework import Clock
+from bayplan.version import __version__
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"

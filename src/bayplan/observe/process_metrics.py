@@ -8,9 +8,9 @@ from typing import Final
 
 from prometheus_client import ProcessCollector
 
-from bayplan.version import __version__
 from bayplan.observe.instruments import Distribution, Number, Registry
 from bayplan.observe.metrics import ProcessFamilies
+from bayplan.version import __version__
 
 #: Whose language we speak, to the bit.
 KUBERNETES: Final = "1.36.4"

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Final
 
-from bayplan.version import __version__
 from bayplan.client import (
     USER_AGENT,
     AccessError,
@@ -37,6 +36,7 @@ from bayplan.process.observability import (
 from bayplan.process.settings import Settings
 from bayplan.server import ServingError
 from bayplan.service import SchedulerService
+from bayplan.version import __version__
 
 if TYPE_CHECKING:
     from bayplan.config import Loaded

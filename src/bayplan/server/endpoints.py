@@ -11,11 +11,11 @@ from typing import Any, Final, NamedTuple
 
 from aiohttp import web
 
-from bayplan.version import __version__
 from bayplan.observe.health import HealthChecks, HealthResults
 from bayplan.observe.instruments import CONTENT_TYPE, Registry
+from bayplan.observe.process_metrics import KUBERNETES
+from bayplan.version import __version__
 
-KUBERNETES_VERSION: Final = "1.36.4"
 TEXT: Final = "text/plain; charset=utf-8"
 _WARNING: Final = (
     "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and "
@@ -106,7 +106,7 @@ class Endpoints:
             f"Up= {up // 3600} hr {up // 60 % 60:02d} min {up % 60:02d} sec",
             f"Python version= {platform.python_version()}",
             f"Binary version= {__version__}",
-            f"Emulation version= {KUBERNETES_VERSION.rpartition('.')[0]}",
+            f"Emulation version= {KUBERNETES.rpartition('.')[0]}",
             f"Paths= {' '.join(paths)}",
         ]
         return _page(asked, "statusz", lines)

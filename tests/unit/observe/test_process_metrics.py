@@ -1,0 +1,49 @@
+"""The metrics that every component has."""
+
+from __future__ import annotations
+
+from bayplan.observe.features import FeatureGates
+from bayplan.observe.instruments import Registry
+from bayplan.observe.process_metrics import ProcessMetrics
+
+
+def scraped(metrics: ProcessMetrics) -> str:
+    registry = Registry()
+    metrics.join(registry)
+    return registry.text().decode()
+
+
+def test_requests_are_counted_by_their_answer() -> None:
+    """No answer at all is an answer too."""
+    metrics = ProcessMetrics()
+    metrics.answered("api:6443", "GET", 200, 0.01)
+    metrics.answered("api:6443", "GET", 200, 0.01)
+    metrics.answered("api:6443", "POST", None, 0.5)
+
+    text = scraped(metrics)
+
+    assert 'rest_client_requests_total{code="200",host="api:6443",method="GET"} 2.0' in text
+    assert 'rest_client_requests_total{code="<error>",host="api:6443",method="POST"} 1.0' in text
+    assert 'rest_client_request_duration_seconds_sum{host="api:6443",verb="POST"} 0.5' in text
+
+
+def test_process_build_and_gates_are_told() -> None:
+    """Whose language is spoken, what is on, since when."""
+    text = scraped(ProcessMetrics(FeatureGates({})))
+
+    assert 'major="1",minor="36"' in text
+    assert 'kubernetes_feature_enabled{name="SchedulerQueueingHints",stage=""} 1.0' in text
+    assert "\nprocess_start_time_seconds " in text
+
+
+def test_lease_and_queues_are_as_they_are() -> None:
+    """Set at every scrape."""
+    metrics = ProcessMetrics()
+    assert "leader_election_master_status" not in scraped(metrics)
+
+    metrics.set_leading("kube-scheduler", True)
+    metrics.set_depths({"events": 3})
+
+    text = scraped(metrics)
+    assert 'leader_election_master_status{name="kube-scheduler"} 1.0' in text
+    assert 'workqueue_depth{name="events"} 3.0' in text
