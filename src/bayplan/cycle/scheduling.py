@@ -226,9 +226,6 @@ class SchedulingCycle:
         )
 
     def _score(self, pod: Pod, state: CycleState, feasible: NodeTable, record: Record) -> ScoreOutcome | Status:
-        if not self._runner.has("score"):
-            # Without scorers every node is as good as any other.
-            return ScoreOutcome(feasible, {}, np.ones(len(feasible), dtype=np.int64))
         record.start("PreScore")
         status = self._runner.pre_score(state, pod, feasible)
         if not status.is_success:
