@@ -39,6 +39,7 @@ e2e: control-plane ## Run the tests against a real control plane (E2E_ARGS="-k k
 .PHONY: control-plane
 control-plane: $(STAMP) ## Find etcd and Kubernetes, or build them (minutes, once).
 	@$(BIN)/python -m tests.e2e.binaries
+	@$(BIN)/python -m tests.e2e.family_harness
 
 .PHONY: check
 check: $(STAMP) ## Check format, lint, types and layers.
@@ -58,6 +59,8 @@ format: $(STAMP) ## Format the code and mend what the linter can mend.
 .PHONY: bench
 bench: $(STAMP) ## Measure decisions per second (BENCH_ARGS="--nodes 500" narrows it).
 	@$(BIN)/python -m bench $(BENCH_ARGS)
+	@$(BIN)/python -m bench.apiserver $(BENCH_API_ARGS)
+	@$(BIN)/python -m bench.extender
 
 .PHONY: lock
 lock: ## Refresh constraints.txt with the newest versions that work together.

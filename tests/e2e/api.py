@@ -210,12 +210,24 @@ class Api:
             self._resources = dict(self._discover())
         return self._resources[kind]
 
-    def _discover(self) -> Iterator[tuple[str, _Resource]]:
-        """Every kind with and without its version. Reversed, so that what is preferred is what stays."""
-        groups = [
+    def collections(self, *verbs: str) -> Iterator[tuple[str, str]]:
+        """Path and kind of every collection that can do this, in its group's preferred version."""
+        for group in self._groups():
+            version = group["versions"][0]
+            api_version = "/".join(filter(None, (group["metadata"].get("name"), version["version"])))
+            prefix = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+            for found in version.get("resources", ()):
+                if set(verbs) <= set(found["verbs"]):
+                    yield f"{prefix}/{found['resource']}", found["responseKind"]["kind"]
+
+    def _groups(self) -> Sequence[Object]:
+        return [
             group for root in ("/api", "/apis") for group in self.request("GET", root, accept=_DISCOVERY)["items"]
         ]
-        for group in reversed(groups):
+
+    def _discover(self) -> Iterator[tuple[str, _Resource]]:
+        """Every kind with and without its version. Reversed, so that what is preferred is what stays."""
+        for group in reversed(self._groups()):
             group_name = group["metadata"].get("name", "")
             for version in reversed(group["versions"]):
                 api_version = f"{group_name}/{version['version']}" if group_name else version["version"]

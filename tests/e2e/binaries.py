@@ -19,8 +19,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,7 @@ from pathlib import Path
 MODULES = Path(__file__).parent / "control-plane"
 KUBERNETES = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
 PROGRAMS = ("etcd", *KUBERNETES)
+_FETCHING = "go: downloading"
 PROGRESS_SECONDS = 15  # often enough that nobody takes a build for a hang
 
 
@@ -218,24 +220,44 @@ def _linker_flags(module: str, version: str) -> str:
 
 def _go(go: str, arguments: Sequence[str], *, cwd: Path, what: str) -> None:
     """Run Go on what go.sum vouches for; say now and then how far it is, and at the end how long it took."""
-    started = said = time.monotonic()
+    started = time.monotonic()
     env = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off", "GOFLAGS": "-mod=readonly -buildvcs=false"}
-    modules, packages, messages = 0, 0, []
-    with subprocess.Popen([go, *arguments], cwd=cwd, env=env, stderr=subprocess.PIPE, text=True) as running:  # noqa: S603
+    lines: list[str] = []
+    with (
+        subprocess.Popen([go, *arguments], cwd=cwd, env=env, stderr=subprocess.PIPE, text=True) as running,  # noqa: S603
+        _telling(lambda: f"  {what}: {_progress(lines)}, {time.monotonic() - started:.0f} s"),
+    ):
         assert running.stderr is not None
-        for line in running.stderr:
-            if line.startswith("go: downloading"):
-                modules += 1
-            elif " " not in line:
-                packages += 1
-            else:
-                messages.append(line)
-            if time.monotonic() - said >= PROGRESS_SECONDS:
-                said = time.monotonic()
-                _say(f"  {what}: {modules} modules fetched, {packages} packages compiled, {said - started:.0f} s")
+        lines.extend(running.stderr)
     if running.returncode:
+        messages = [line for line in lines if " " in line and not line.startswith(_FETCHING)]
         raise MissingProgramError(f"{''.join(messages)}'go {' '.join(arguments)}' failed in {cwd}")
     _say(f"  {what}: done in {time.monotonic() - started:.0f} s")
+
+
+def _progress(lines: Sequence[str]) -> str:
+    """Of what Go has said so far: a package has a line to itself."""
+    fetched = sum(line.startswith(_FETCHING) for line in lines)
+    compiled = sum(" " not in line for line in lines)
+    return f"{fetched} modules fetched, {compiled} packages compiled"
+
+
+@contextmanager
+def _telling(text: Callable[[], str]) -> Iterator[None]:
+    """Say now and then how far it is, also while Go says nothing: the last step, linking, takes a minute."""
+    done = threading.Event()
+
+    def tell() -> None:
+        while not done.wait(PROGRESS_SECONDS):
+            _say(text())
+
+    thread = threading.Thread(target=tell, name="progress")
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 def _say(line: str) -> None:

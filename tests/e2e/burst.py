@@ -127,6 +127,23 @@ class Burst:
             raise
         scheduler.ask(lambda service: service.queue.validate())
 
+    def check_events(self, scheduler: InProcess) -> None:
+        """Every pod has its event, once, whatever it took to write it; and none was lost or refused."""
+        eventually(lambda: scheduler.ask(lambda _: scheduler.broadcaster.n_queued == 0), timeout=BURST_SECONDS)
+        counts = scheduler.ask(lambda _: scheduler.broadcaster.counts)
+        print(f"events: {counts}")
+        assert (counts.dropped, counts.expired, counts.refused) == (0, 0, 0)
+        told = self.n_told()
+        wrong = {each["metadata"]["name"]: told[each["metadata"]["uid"]] for each in self.api.list("Pod")}
+        assert {name: count for name, count in wrong.items() if count != 1} == {}
+
+    def n_told(self) -> Counter[str]:
+        """How often each pod, by its uid, was told to be scheduled."""
+        return Counter(
+            each["regarding"]["uid"]
+            for each in self.api.list("events.k8s.io/v1/Event", fieldSelector="reason=Scheduled")
+        )
+
 
 def columns(service: SchedulerService) -> Mapping[str, Any]:
     return shown(service.scheduler.cache.snapshot())

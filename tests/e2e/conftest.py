@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from tests.e2e.binaries import MissingProgramError, require
 from tests.e2e.control_plane import ControlPlane
+from tests.e2e.shared import SharedControlPlane
 
 _PLANES = pytest.StashKey[list[ControlPlane]]()
 LOG_LINES = 60
@@ -41,10 +43,33 @@ def start_control_plane(
         yield start
 
 
+@pytest.fixture(scope="session")
+def shared_control_plane(
+    programs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SharedControlPlane]:
+    """For the fixture `control_plane`; started when a test first asks for that."""
+    shared = SharedControlPlane(programs, lambda: tmp_path_factory.mktemp("control-plane"))
+    yield shared
+    shared.close()
+
+
 @pytest.fixture
-def control_plane(start_control_plane: Callable[..., ControlPlane]) -> ControlPlane:
-    """A fresh control plane: etcd and kube-apiserver, with no objects but what the API server makes itself."""
-    return start_control_plane()
+def control_plane(
+    shared_control_plane: SharedControlPlane, request: pytest.FixtureRequest
+) -> Iterator[ControlPlane]:
+    """A clean control plane: etcd and kube-apiserver, with no objects but what the API server makes itself."""
+    plane = shared_control_plane.get()
+    request.node.stash.setdefault(_PLANES, []).append(plane)
+    yield plane
+    shared_control_plane.sweep()
+
+
+@pytest.fixture
+def namespace(control_plane: ControlPlane) -> str:
+    """The name of a new namespace of `control_plane`, for a test whose objects shall not be in `default`."""
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    control_plane.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    return name
 
 
 @pytest.hookimpl(wrapper=True)

@@ -218,6 +218,10 @@ class ControlPlane:
         """Start any program; it ends with the control plane, and its log is shown when the test fails."""
         return self._group.start(name, arguments, env=env)
 
+    def end_components(self) -> None:
+        """End everything but etcd and the API server, and drop the logs: as if it had never been started."""
+        self._group.end_others(self.etcd, self.api_server)
+
     def logs(self) -> list[Path]:
         """Every log so far, in the order in which the programs first started."""
         return self._group.logs()
@@ -238,6 +242,10 @@ class ControlPlane:
                 file_name, {"client-certificate": str(pair.certificate), "client-key": str(pair.key)}
             )
         return path
+
+    def kubeconfig_for_token(self, name: str, token: str) -> Path:
+        """A kubeconfig file for whoever the token is of."""
+        return self._write_kubeconfig(name, {"token": token})
 
     def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
         """What kubectl prints; an error if it ends with one."""

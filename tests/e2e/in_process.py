@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TypeVar
 
 from bayplan import config
-from bayplan.client import EventBroadcaster, KubeClient, Transport, load_access
+from bayplan.client import EventBroadcaster, KubeClient, Transport, event_client, load_access
 from bayplan.clock import SystemClock
 from bayplan.scheduler import default_registry
 from bayplan.service import SchedulerService
@@ -32,6 +32,7 @@ class InProcess:
         self._started: Future[SchedulerService] = Future()
         self._loop: asyncio.AbstractEventLoop
         self._stop: asyncio.Event
+        self.broadcaster: EventBroadcaster
         #: What ended it before it was asked to, if anything did.
         self.error: BaseException | None = None
 
@@ -66,8 +67,9 @@ class InProcess:
     async def _main(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         clock, registry = SystemClock(), default_registry()
-        client = KubeClient(Transport(load_access(str(self._kubeconfig)), clock), clock)
-        broadcaster = EventBroadcaster(client, clock)
+        transport = Transport(load_access(str(self._kubeconfig)), clock)
+        client, events = KubeClient(transport, clock), event_client(transport, clock)
+        self.broadcaster = broadcaster = EventBroadcaster(events, clock)
         service = SchedulerService(config.default(registry), registry, client, broadcaster, clock=clock)
         try:
             await service.sync()
@@ -75,4 +77,5 @@ class InProcess:
             await service.schedule(self._stop)
         finally:
             await service.close()
+            await events.close()
             await client.close()

@@ -122,6 +122,15 @@ class ProcessGroup:
         """Every log, in the order of first start."""
         return list(dict.fromkeys(process.log for process in self._processes))
 
+    def end_others(self, *kept: Process) -> None:
+        """End every process but these, now, and remove the logs of those that have ended."""
+        for process in self._processes:
+            if process not in kept:
+                process.kill()
+        self._processes = list(kept)
+        for log in set(self._logs.glob("*.log")) - {process.log for process in kept}:
+            log.unlink()
+
     def end(self) -> None:
         """End every process, now, and remove the scratch folders."""
         assert self._watchdog.stdin is not None

@@ -129,6 +129,7 @@ def test_nothing_happens(burst: Burst) -> None:
 
         burst.check()
         burst.check_columns(scheduler)
+        burst.check_events(scheduler)
 
 
 def test_the_scheduler_is_killed(burst: Burst) -> None:
@@ -147,6 +148,8 @@ def test_the_scheduler_is_killed(burst: Burst) -> None:
 
         burst.check()
         burst.check_columns(scheduler)
+    # A kill between a bind and its event costs the event; nobody else tells of that bind.
+    assert max(burst.n_told().values()) == 1
 
 
 def test_the_api_server_is_restarted(burst: Burst) -> None:
@@ -163,6 +166,7 @@ def test_the_api_server_is_restarted(burst: Burst) -> None:
 
         burst.check()
         burst.check_columns(scheduler)
+        burst.check_events(scheduler)
 
 
 def test_watches_are_cut(burst: Burst) -> None:
@@ -174,6 +178,7 @@ def test_watches_are_cut(burst: Burst) -> None:
 
         burst.check()
         burst.check_columns(scheduler)
+        burst.check_events(scheduler)
         counts = connection.counts()
     print(counts)
     assert counts["watches cut"] > 50
@@ -188,6 +193,7 @@ def test_requests_are_refused_at_random(burst: Burst) -> None:
 
         burst.check()
         burst.check_columns(scheduler)
+        burst.check_events(scheduler)
         counts = connection.counts()
     print(counts)
     assert all(counts[fault] > N_PODS // 100 for fault in FAULTS)
@@ -207,4 +213,5 @@ def test_nodes_come_and_go(burst: Burst) -> None:
 
         burst.check()
         burst.check_columns(scheduler)
+        burst.check_events(scheduler)
     assert churn.n_nodes > N_PODS // 250

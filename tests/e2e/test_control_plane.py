@@ -7,12 +7,14 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.e2e.api import ApiError, Object, eventually
 from tests.e2e.control_plane import ControlPlane, accepts
 from tests.e2e.objects import node, pod
+from tests.e2e.shared import SharedControlPlane, objects
 
 pytestmark = pytest.mark.e2e
 
@@ -91,8 +93,9 @@ def test_controller_manager_makes_pods_of_a_deployment(control_plane: ControlPla
 
 
 @pytest.mark.parametrize("crash", [False, True], ids=["asked to stop", "killed"])
-def test_objects_outlive_the_api_server(control_plane: ControlPlane, crash: bool) -> None:
+def test_objects_outlive_the_api_server(start_control_plane: Callable[..., ControlPlane], crash: bool) -> None:
     """A restarted API server is at the same address with the same objects, and a scheduler finds it again."""
+    control_plane = start_control_plane()
     before = control_plane.api.create(node("a"))
     control_plane.start_scheduler()
 
@@ -106,11 +109,12 @@ def test_objects_outlive_the_api_server(control_plane: ControlPlane, crash: bool
 def test_watch_sees_changes(control_plane: ControlPlane) -> None:
     """The client's watch yields what happened, in order."""
     api = control_plane.api
+    before = api.request("GET", "/api/v1/nodes")["metadata"]["resourceVersion"]
     api.create(node("a"))
     api.patch("Node", "a", {"metadata": {"labels": {"disk": "ssd"}}})
     api.delete("Node", "a")
 
-    seen = [kind for kind, _ in api.watch("Node", timeout=1, resourceVersion="1")]
+    seen = [kind for kind, _ in api.watch("Node", timeout=1, resourceVersion=before)]
 
     assert seen == ["ADDED", "MODIFIED", "DELETED"]
 
@@ -149,6 +153,29 @@ def test_processes_freeze_and_wake(control_plane: ControlPlane) -> None:
     scheduler.signal(signal.SIGCONT)
 
     assert eventually(lambda: _bound_to(control_plane, "web")) == "a"
+
+
+def test_what_a_test_leaves_is_swept_away(shared_control_plane: SharedControlPlane) -> None:
+    """Objects with finalizers, in namespaces of their own, under definitions of their own, and processes."""
+    plane = shared_control_plane.get()
+    before = {path for path, _ in objects(plane.api)}
+    scheduler = plane.start_scheduler()
+    plane.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "mine"}})
+    held = node("held")
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    plane.api.create_many([held, pod("web"), pod("other", namespace="mine")])
+    assert {path for path, _ in objects(plane.api)} - before >= {
+        "/api/v1/namespaces/mine",
+        "/api/v1/namespaces/mine/pods/other",
+        "/api/v1/namespaces/default/pods/web",
+        "/api/v1/nodes/held",
+    }
+
+    shared_control_plane.sweep()
+
+    assert shared_control_plane.get() is plane
+    assert not scheduler.running
+    assert {path for path, _ in objects(plane.api)} == before
 
 
 def test_nothing_outlives_a_killed_test(programs: dict[str, Path], tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 from tests.e2e.api import Object, eventually
 from tests.e2e.bayplan import start_bayplan
 from tests.e2e.control_plane import ControlPlane
+from tests.e2e.deployed import Deployed, printed
 from tests.e2e.objects import node
 from tests.e2e.seen import bound_to, condition, events
 
@@ -101,11 +102,24 @@ def four_nodes(control_plane: ControlPlane) -> ControlPlane:
 
 def test_a_deployment_waits_for_a_label(four_nodes: ControlPlane, tmp_path: Path) -> None:
     """Pending with a message that names all four nodes; bound within two seconds once a node has the label."""
-    plane = four_nodes
     plugin = tmp_path / "sample.py"
     plugin.write_text(PLUGIN)
-    scheduler = start_bayplan(plane, CONFIGURATION, verbosity=4, arguments=["--plugin", f"{plugin}:CpuNodes"])
+    arguments = ["--plugin", f"{plugin}:CpuNodes"]
+    scheduler = start_bayplan(four_nodes, CONFIGURATION, verbosity=4, arguments=arguments)
+    _tell(four_nodes, scheduler.log)
 
+
+def test_the_same_as_deployed(four_nodes: ControlPlane, tmp_path: Path) -> None:
+    """The printed rights, and no others, are enough; so are the printed configuration and a read-only root."""
+    plugin = tmp_path / "sample.py"
+    plugin.write_text(PLUGIN)
+    scheduler = Deployed(four_nodes, printed("--name=sample-scheduler", f"--plugin={plugin}:CpuNodes"))
+    scheduler.start(verbosity=4)
+    scheduler.wait_ready()
+    _tell(four_nodes, scheduler.process.log)
+
+
+def _tell(plane: ControlPlane, log: Path) -> None:
     # 1. Nothing fits.
     plane.kubectl("apply", "-f", "-", stdin=DEPLOYMENT)
     name = eventually(lambda: _pod_name(plane), timeout=30)
@@ -130,7 +144,7 @@ def test_a_deployment_waits_for_a_label(four_nodes: ControlPlane, tmp_path: Path
         ("Normal", "Scheduled", "sample-scheduler", f"Successfully assigned default/{name} to node1"),
     ]
     assert _scheduled(plane, name) == ("True", "", "")
-    messages = eventually(lambda: found if len(found := _log_messages(scheduler.log, name)) > 8 else None)
+    messages = eventually(lambda: found if len(found := _log_messages(log, name)) > 8 else None)
     assert messages[:6] == LOG[:6]
     # The answer to the bind and the news of it come by different ways.
     assert sorted(messages[6:]) == sorted(LOG[6:])

@@ -150,9 +150,9 @@ class KubeClient:
 
     # --- events -------------------------------------------------------------------------------------------
 
-    async def create_event(self, namespace: str, event: object) -> None:
-        """Names of events are unique: one that is there already is this one, sent before."""
-        await self._create_once(f"{EVENTS}/namespaces/{namespace}/events", event)
+    async def create_event(self, namespace: str, event: object) -> bool:
+        """False if it is there already. Names of events are unique: then it is this one, sent before."""
+        return await self._create_once(f"{EVENTS}/namespaces/{namespace}/events", event)
 
     async def create_core_event(self, namespace: str, event: object) -> None:
         """An event of the old API, in which leader election is still told."""
@@ -162,12 +162,14 @@ class KubeClient:
         path = f"{EVENTS}/namespaces/{namespace}/events/{name}"
         await self._calls.call("PATCH", path, patch, content_type=STRATEGIC_PATCH, repeatable=True)
 
-    async def _create_once(self, path: str, event: object) -> None:
+    async def _create_once(self, path: str, event: object) -> bool:
         try:
             await self._calls.call("POST", path, event, repeatable=True)
         except ConflictError as conflict:
             if not conflict.already_exists:
                 raise
+            return False
+        return True
 
     # --- leases: once each, the election has its own rhythm -------------------------------------------------
 

@@ -1,18 +1,23 @@
 """The event recorder: tells about pods and nodes in events of events.k8s.io, without holding anybody up.
 
-`Recorder.event` only remembers and queues; a few senders write. The queue is bounded: when the API server cannot
-keep up, events are dropped and counted, and scheduling goes on.
+`Recorder.event` only remembers and queues; senders write, over connections and within a rate limit of their own.
+An API server that is slow, out of reach, or answers 429 or 5xx is waited for: what it cannot take now is a backlog
+that is written later. An event is lost only if the server refuses it for good, if it is older than a server would
+keep it, or if the backlog has no end; each is counted and logged, and scheduling goes on.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
+import math
 import random
 import socket
+from dataclasses import dataclass
 from typing import Protocol, cast
 
+from bayplan.client.api import KubeClient
 from bayplan.client.backoff import Random, jittered
+from bayplan.client.calls import is_asked_to_wait, is_passing
 from bayplan.client.errors import ApiError, ClientError, NotFoundError
 from bayplan.client.event_series import (
     FINISH_SECONDS,
@@ -24,26 +29,58 @@ from bayplan.client.event_series import (
     micro_time,
     reference,
 )
+from bayplan.client.transport import TIMEOUT_SECONDS, USER_AGENT, Transport
 from bayplan.framework import Clock
-from bayplan.model import KubeObject, Node, Pod
+from bayplan.model import KubeObject
+from bayplan.observe import klog
 
-logger = logging.getLogger("bayplan.client")
+log = klog.get_logger("bayplan.client")
 
-MAX_QUEUED = 1000  # client-go's maxQueuedEvents
-MAX_TRIES = 12  # client-go's maxTriesPerEvent
-RETRY_SECONDS = 10.0
+#: Some 200 MB of memory, and more than half an hour of events at the default of 50 a second. client-go has no
+#: limit here: its queue of 1,000 is emptied at once into as many goroutines as there are events.
+MAX_QUEUED = 100_000
+#: So long an API server keeps events (--event-ttl): an older one would be gone as soon as it is written.
+GIVE_UP_SECONDS = 3600.0
+RETRY_SECONDS = 10.0  # client-go's defaultSleepDuration
 _RETRY_JITTER = 0.25
-#: Few, so that binds have most of the connections.
-SENDERS = 8
+#: More than connections: one that was asked to send later holds up nobody else.
+SENDERS = 64
+CONNECTIONS = 8
+#: A stop waits no longer than this for the backlog; pods are given 30 seconds to end.
+DRAIN_SECONDS = 10.0
+#: What is dropped is logged this often.
+_TELL_SECONDS = 10.0
 _KINDS = ("Normal", "Warning")
 
 
 class EventSink(Protocol):
     """Where events are written: `KubeClient`."""
 
-    async def create_event(self, namespace: str, event: object) -> None: ...
+    async def create_event(self, namespace: str, event: object) -> bool:
+        """False if there is one of this name already."""
 
     async def patch_event(self, namespace: str, name: str, patch: object) -> None: ...
+
+
+@dataclass(slots=True)
+class EventCounts:
+    """What became of the events so far."""
+
+    written: int = 0
+    #: By the server, for good.
+    refused: int = 0
+    #: Not written within the time that a server keeps events.
+    expired: int = 0
+    #: Because the queue was full, or at the end of the process.
+    dropped: int = 0
+
+
+def event_client(transport: Transport, clock: Clock, *, qps: float = 0.0, burst: int = 0) -> KubeClient:
+    """A client for events alone, as kube-scheduler has one: they and binds do not wait for each other."""
+    connections = transport.sibling(
+        timeout_seconds=TIMEOUT_SECONDS, max_connections=CONNECTIONS, user_agent=USER_AGENT
+    )
+    return KubeClient(connections, clock, qps=qps, burst=burst)
 
 
 class EventBroadcaster:
@@ -59,9 +96,11 @@ class EventBroadcaster:
         self._queue: asyncio.Queue[Occurrence] = asyncio.Queue(MAX_QUEUED)
         self._aggregator = Aggregator()
         self._tasks: list[asyncio.Task[None]] = []
+        self._n_writing = 0
         self._last_name = 0
-        #: Events that were not written because the queue was full.
-        self.dropped = 0
+        self.counts = EventCounts()
+        #: When the next message about dropped events is due.
+        self._tell_at = -math.inf
 
     def recorder(self, reporting_controller: str) -> Recorder:
         """The recorder of a profile, which reports under its scheduler name."""
@@ -69,20 +108,22 @@ class EventBroadcaster:
 
     @property
     def n_queued(self) -> int:
-        """Events that wait to be written."""
-        return self._queue.qsize()
+        """Events that are not written yet."""
+        return self._queue.qsize() + self._n_writing
 
     def start(self) -> None:
         self._tasks = [asyncio.create_task(self._send_all(), name="event sender") for _ in range(self._n_senders)]
         self._tasks.append(asyncio.create_task(self._keep_up(), name="event series"))
 
-    async def stop(self, drain_seconds: float = 2.0) -> None:
+    async def stop(self, drain_seconds: float = DRAIN_SECONDS) -> None:
         """Write what is queued, for as long as that takes *drain_seconds* at most; then stop."""
         try:
             async with asyncio.timeout(drain_seconds):
                 await self._queue.join()
         except TimeoutError:
-            logger.warning("%d events were not written", self._queue.qsize())
+            left = self.n_queued
+            self.counts.dropped += left
+            log.error(None, "Events not written before the end", events=left, seconds=drain_seconds)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -112,7 +153,10 @@ class EventBroadcaster:
         try:
             self._queue.put_nowait(occurrence)
         except asyncio.QueueFull:
-            self.dropped += 1
+            self.counts.dropped += 1
+            if self._clock.monotonic() >= self._tell_at:
+                self._tell_at = self._clock.monotonic() + _TELL_SECONDS
+                log.error(None, "Event dropped: the queue is full", queued=MAX_QUEUED, dropped=self.counts.dropped)
             return False
         return True
 
@@ -121,36 +165,47 @@ class EventBroadcaster:
     async def _send_all(self) -> None:
         while True:
             occurrence = await self._queue.get()
+            self._n_writing += 1
             try:
                 await self._write(occurrence)
-            except Exception:
-                logger.exception("Unable to write event")
+            except Exception as error:
+                log.error(error, "Unable to write event", trace=error, event=occurrence.name)
             finally:
+                self._n_writing -= 1
                 self._queue.task_done()
 
     async def _write(self, occurrence: Occurrence) -> None:
-        """Until it is written or refused; an API server out of reach is waited for, up to a limit."""
-        for _ in range(MAX_TRIES):
+        """Until it is written, refused or too old."""
+        while True:
             try:
                 await self._record(occurrence)
-                return
-            except ApiError as error:
-                logger.error("Server rejected event (will not retry!): event=%s: %s", occurrence.name, error)
+                self.counts.written += 1
                 return
             except ClientError as error:
-                logger.error("Unable to write event (may retry after sleeping): %s", error)
+                if _is_final(error):
+                    self.counts.refused += 1
+                    log.error(error, "Server rejected event (will not retry!)", event=occurrence.name)
+                    return
+                if self._clock.now() - occurrence.last >= GIVE_UP_SECONDS:
+                    self.counts.expired += 1
+                    log.error(error, "Unable to write event (retry limit exceeded!)", event=occurrence.name)
+                    return
+                log.error(error, "Unable to write event (may retry after sleeping)", event=occurrence.name)
             await self._clock.sleep(jittered(RETRY_SECONDS, _RETRY_JITTER, self._rng))
-        logger.error("Unable to write event (retry limit exceeded!): event=%s", occurrence.name)
 
     async def _record(self, occurrence: Occurrence) -> None:
-        if occurrence.is_series:
-            try:
-                patch = {"series": occurrence.series()}
-                await self._sink.patch_event(occurrence.namespace, occurrence.name, patch)
-                return
-            except NotFoundError:
-                pass  # events live for an hour only, or the first one is not written yet
-        await self._sink.create_event(occurrence.namespace, occurrence.whole())
+        if not occurrence.is_series:
+            await self._sink.create_event(occurrence.namespace, occurrence.whole())
+            return
+        try:
+            await self._patch(occurrence)
+        except NotFoundError:
+            # Events live for an hour only, or the first one is not written yet; it may be by now.
+            if not await self._sink.create_event(occurrence.namespace, occurrence.whole()):
+                await self._patch(occurrence)
+
+    async def _patch(self, occurrence: Occurrence) -> None:
+        await self._sink.patch_event(occurrence.namespace, occurrence.name, {"series": occurrence.series()})
 
     async def _keep_up(self) -> None:
         """Write the counts of series, and the last ones of those that have ended."""
@@ -158,11 +213,11 @@ class EventBroadcaster:
         while True:
             await self._clock.sleep(FINISH_SECONDS)
             for occurrence in self._aggregator.finish(self._clock.now()):
-                await self._write(occurrence)
+                self._enqueue(occurrence)
             if self._clock.monotonic() >= refresh_at:
                 refresh_at += REFRESH_SECONDS
                 for occurrence in self._aggregator.series():
-                    await self._write(occurrence)
+                    self._enqueue(occurrence)
 
 
 class Recorder:
@@ -174,7 +229,7 @@ class Recorder:
         self._instance = f"{reporting_controller}-{socket.gethostname()}"
 
     def event(
-        self, regarding: Pod | Node, *, kind: str, reason: str, action: str, note: str, related: object = None
+        self, regarding: KubeObject, *, kind: str, reason: str, action: str, note: str, related: object = None
     ) -> None:
         if kind not in _KINDS:
             raise ValueError(f"an event is Normal or Warning, not {kind!r}")
@@ -198,6 +253,11 @@ class Recorder:
         if isinstance(related, KubeObject):
             event["related"] = reference(related)
         self._broadcaster.take(Occurrence(event, now))
+
+
+def _is_final(error: ClientError) -> bool:
+    """Whether the server has read the event and will not have it; anything else may be over soon."""
+    return isinstance(error, ApiError) and not is_passing(error) and not is_asked_to_wait(error)
 
 
 def _key(occurrence: Occurrence) -> tuple[object, ...]:

@@ -1,13 +1,17 @@
 """Leader election: of the replicas of a scheduler, the one that holds the Lease binds pods.
 
-      acquire ── every retry period, jittered ──▶ leading ── renews every retry period ──┐
-                                                     ▲────────────── renewed ────────────┤
-                                                                                         │
-      over ◀── released on `stop`, or not renewed within the renew deadline ◀────────────┘
+      waiting ── looks, and takes what is free ──▶ leading ── renews every retry period ──┐
+                                                     ▲────────────── renewed ─────────────┤
+                                                                                          │
+      over ◀── released on `stop`, or not renewed within the renew deadline ◀─────────────┘
 
 Nobody compares clocks: whether a lease of somebody else has run out is measured from when *we* saw it change. A
 leader counts from before it asked to renew, and gives up at the renew deadline, which is shorter than the lease
 duration that the others wait. `is_leader()` looks at the clock, so a process that was frozen knows on waking.
+
+Who waits looks more than once in a retry period, and at the moment at which the lease as last seen runs out. Its
+last renewal was seen within a retry period, so a leader that dies is followed within lease duration and retry
+period. (client-go waits up to 2.2 retry periods between looks, and does not wake for the end of a lease.)
 """
 
 from __future__ import annotations
@@ -15,11 +19,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import enum
+import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from bayplan.client.backoff import Random, jittered
+from bayplan.client.backoff import Random
 from bayplan.client.errors import ClientError, NotFoundError, TransportError
 from bayplan.client.lease_lock import ElectionRecord, Lock, micro_time
 from bayplan.config.types import LeaderElectionConfiguration
@@ -28,7 +33,11 @@ from bayplan.observe import klog
 
 log = klog.get_logger("bayplan.client")
 
-JITTER_FACTOR = 1.2  # client-go's leaderelection.JitterFactor
+#: Between looks at somebody else's lease, as shares of the retry period. What is left of it is for the requests
+#: that take the lease over, and for the first bind; the range keeps replicas from asking in step.
+LOOK_SHARES = (0.5, 0.8)
+#: Timers may go off a little early; a look that comes before the end of a lease is for nothing.
+_LATE_SECONDS = 0.001
 #: Nobody waits longer than this for an event about the election to be written.
 _EVENT_SECONDS = 3.0
 
@@ -142,8 +151,15 @@ class LeaderElector:
                 log.info("Successfully acquired lease", lock=self._lock)
                 self._tell_soon("became leader")
                 return True
-            await self._pause(jittered(self._times.retry_period, JITTER_FACTOR, self._rng))
+            await self._pause(self._until_next_look())
         return False
+
+    def _until_next_look(self) -> float:
+        """Seconds; not beyond the moment at which somebody else's lease has run out."""
+        least, most = LOOK_SHARES
+        usual = self._times.retry_period * (least + (most - least) * self._rng())
+        left = self._observed_until() - self._clock.monotonic()
+        return min(usual, left + _LATE_SECONDS) if left > 0 else usual
 
     async def _hold(self) -> Outcome:
         while not self._stop.is_set():
@@ -214,7 +230,9 @@ class LeaderElector:
 
     def _renewal(self, current: ElectionRecord) -> ElectionRecord:
         now = micro_time(self._clock.now())
-        mine = ElectionRecord(self._lock.identity, int(self._times.lease), now, now, current.transitions)
+        # Whole seconds, as the API has them; rounded up, or others might not wait until our renew deadline.
+        seconds = math.ceil(self._times.lease)
+        mine = ElectionRecord(self._lock.identity, seconds, now, now, current.transitions)
         if self._holds():
             return replace(mine, acquire_time=current.acquire_time)
         return replace(mine, transitions=current.transitions + 1) if current != ElectionRecord() else mine
@@ -233,7 +251,11 @@ class LeaderElector:
         return self._observed.holder == self._lock.identity
 
     def _is_valid(self) -> bool:
-        return self._observed_at + self._observed.lease_seconds > self._clock.monotonic()
+        return self._observed_until() > self._clock.monotonic()
+
+    def _observed_until(self) -> float:
+        """When the lease as last seen runs out, unless it is renewed."""
+        return self._observed_at + self._observed.lease_seconds
 
     async def _release(self) -> None:
         """The next one need not wait for the lease to run out."""

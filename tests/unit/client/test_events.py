@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.client.doubles import LoopClock
+from tests.unit.client.doubles import LoopClock, ScriptedTransport
 
-from bayplan.client.errors import ApiError, ClientError, NotFoundError, TransportError
+from bayplan.client.api import KubeClient
+from bayplan.client.errors import (
+    AccessError,
+    ApiError,
+    ClientError,
+    NotFoundError,
+    TransportError,
+    api_error,
+)
 from bayplan.client.event_series import Aggregator, Occurrence, cut_note, event_name
-from bayplan.client.events import MAX_QUEUED, EventBroadcaster, Recorder
+from bayplan.client.events import GIVE_UP_SECONDS, EventBroadcaster, EventCounts, Recorder, event_client
+from bayplan.client.transport import Transport
 from bayplan.model import Node, Pod
 
 POD = Pod.from_dict({"metadata": {"name": "a1", "namespace": "ns", "uid": "u1", "resourceVersion": "253"}})
@@ -21,15 +30,20 @@ NODE = Node.from_dict({"metadata": {"name": "m0", "uid": "n1"}})
 
 
 class Sink:
-    """Keeps what is written; fails by script."""
+    """Keeps what is written, each name once; fails by script."""
 
     def __init__(self, *failures: ClientError) -> None:
         self.failures = list(failures)
         self.written: list[tuple[str, str, Any]] = []
+        self.names: set[str] = set()
 
-    async def create_event(self, namespace: str, event: Any) -> None:
+    async def create_event(self, namespace: str, event: Any) -> bool:
         self._fail()
+        if event["metadata"]["name"] in self.names:
+            return False
+        self.names.add(event["metadata"]["name"])
         self.written.append(("create", namespace, event))
+        return True
 
     async def patch_event(self, namespace: str, name: str, patch: Any) -> None:
         self._fail()
@@ -38,6 +52,22 @@ class Sink:
     def _fail(self) -> None:
         if self.failures:
             raise self.failures.pop(0)
+
+
+class SlowSink(Sink):
+    """One that takes its time."""
+
+    def __init__(self, *, seconds: float) -> None:
+        super().__init__()
+        self._seconds = seconds
+
+    async def create_event(self, namespace: str, event: Any) -> bool:
+        await asyncio.sleep(self._seconds)
+        return await super().create_event(namespace, event)
+
+
+def _pod(number: int) -> Pod:
+    return Pod.from_dict({"metadata": {"name": f"p{number}", "namespace": "ns"}})
 
 
 def broadcaster_to(sink: Sink) -> tuple[EventBroadcaster, Recorder]:
@@ -175,11 +205,30 @@ async def test_series_of_an_event_that_is_gone_is_created() -> None:
     broadcaster.start()
     fail(recorder)
     await asyncio.sleep(1)
+    sink.names.clear()
     sink.failures = [NotFoundError(404)]
     fail(recorder)
     await broadcaster.stop()
     verb, _, event = sink.written[-1]
     assert (verb, event["series"]["count"], event["note"]) == ("create", 2, "no")
+
+
+@pytest.mark.asyncio
+@pytest.mark.looptime
+async def test_series_is_written_though_its_event_came_late() -> None:
+    """The patch comes before the event itself is there, the create after: the count is patched in once more."""
+    sink = Sink()
+    broadcaster, recorder = broadcaster_to(sink)
+    broadcaster.start()
+    fail(recorder)
+    await asyncio.sleep(1)
+    sink.failures = [NotFoundError(404)]
+    fail(recorder)
+    await broadcaster.stop()
+    assert [(verb, body.get("series", {}).get("count")) for verb, _, body in sink.written] == [
+        ("create", None),
+        ("patch", 2),
+    ]
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,38 +245,150 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.asyncio
 @pytest.mark.looptime
-async def test_full_queue_drops_and_counts() -> None:
+async def test_full_queue_drops_counts_and_tells(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A backlog without end is cut, and that is no secret: it is counted, and logged once in a while."""
+    monkeypatch.setattr("bayplan.client.events.MAX_QUEUED", 10)
     sink = Sink()
     broadcaster, recorder = broadcaster_to(sink)
-    for i in range(MAX_QUEUED + 5):
-        fail(recorder, Pod.from_dict({"metadata": {"name": f"p{i}", "namespace": "ns"}}))
-    assert broadcaster.dropped == 5
+    for i in range(15):
+        fail(recorder, _pod(i))
+    assert broadcaster.counts == EventCounts(dropped=5)
+    assert [record.message for record in caplog.records] == ["Event dropped: the queue is full"]
     broadcaster.start()
     await broadcaster.stop()
-    assert len(sink.written) == MAX_QUEUED
+    assert broadcaster.counts == EventCounts(written=10, dropped=5)
+    assert len(sink.written) == 10
+
+
+TROUBLE: list[tuple[str, ClientError]] = [
+    ("out of reach", TransportError("refused", sent=False)),
+    ("no answer", TransportError("no answer within the time limit", sent=True)),
+    ("too many requests", ApiError(429, retry_after=1.0)),
+    ("internal error", ApiError(500)),
+    ("not ready", ApiError(503)),
+    ("credentials being renewed", AccessError("the exec plugin failed")),
+]
 
 
 @pytest.mark.asyncio
 @pytest.mark.looptime
-async def test_unreachable_server_is_waited_for() -> None:
-    sink = Sink(*[TransportError("refused", sent=False)] * 3)
+@pytest.mark.parametrize("trouble", [each for _, each in TROUBLE], ids=[name for name, _ in TROUBLE])
+async def test_server_in_trouble_is_waited_for(trouble: ClientError) -> None:
+    """For as long as it takes within an hour: no event is lost because the server is slow to recover."""
+    sink = Sink(*[trouble] * 300)
     broadcaster, recorder = broadcaster_to(sink)
     broadcaster.start()
     fail(recorder)
-    await asyncio.sleep(29)
+    await asyncio.sleep(2990)
     assert sink.written == []
-    await asyncio.sleep(2)
-    assert len(sink.written) == 1
+    assert broadcaster.n_queued == 1
+    await asyncio.sleep(20)
+    assert broadcaster.counts == EventCounts(written=1)
+    assert broadcaster.n_queued == 0
     await broadcaster.stop()
 
 
 @pytest.mark.asyncio
 @pytest.mark.looptime
-async def test_refused_event_is_given_up() -> None:
-    sink = Sink(ApiError(403))
+async def test_event_older_than_the_server_keeps_them_is_given_up() -> None:
+    """After an hour it would be gone as soon as it is written."""
+    sink = Sink(*[TransportError("refused", sent=False)] * 1000)
+    broadcaster, recorder = broadcaster_to(sink)
+    broadcaster.start()
+    fail(recorder)
+    await asyncio.sleep(GIVE_UP_SECONDS + 1)
+    assert broadcaster.counts == EventCounts(expired=1)
+    assert len(sink.failures) == 1000 - 361  # every ten seconds, both ends included
+    await broadcaster.stop()
+
+
+@pytest.mark.asyncio
+@pytest.mark.looptime
+async def test_backlog_of_a_slow_server_is_written_later() -> None:
+    """Many more events than the server takes a second: all of them are written, in the end."""
+    sink = SlowSink(seconds=1.0)
+    broadcaster, recorder = broadcaster_to(sink)
+    broadcaster.start()
+    for i in range(2000):
+        fail(recorder, _pod(i))
+    await asyncio.sleep(10)
+    assert 0 < broadcaster.n_queued < 2000
+    await asyncio.sleep(60)
+    assert broadcaster.counts == EventCounts(written=2000)
+    await broadcaster.stop()
+
+
+@pytest.mark.asyncio
+@pytest.mark.looptime
+async def test_one_that_is_to_be_sent_later_holds_up_nobody() -> None:
+    """Others are written while some wait for their next try."""
+    sink = Sink(*[ApiError(500)] * 20)
+    broadcaster, recorder = broadcaster_to(sink)
+    broadcaster.start()
+    for i in range(100):
+        fail(recorder, _pod(i))
+    await asyncio.sleep(1)
+    assert (broadcaster.counts.written, broadcaster.n_queued) == (80, 20)
+    await asyncio.sleep(10)
+    assert broadcaster.counts == EventCounts(written=100)
+    await broadcaster.stop()
+
+
+@pytest.mark.asyncio
+@pytest.mark.looptime
+async def test_what_is_left_at_the_end_is_counted(caplog: pytest.LogCaptureFixture) -> None:
+    """A stop does not wait for ever."""
+    broadcaster, recorder = broadcaster_to(Sink(*[ApiError(503)] * 1000))
+    broadcaster.start()
+    for i in range(100):
+        fail(recorder, _pod(i))
+    await asyncio.sleep(1)
+    await broadcaster.stop(drain_seconds=5)
+    assert broadcaster.counts == EventCounts(dropped=100)
+    assert caplog.records[-1].message == "Events not written before the end"
+
+
+@pytest.mark.asyncio
+@pytest.mark.looptime
+@pytest.mark.parametrize("status", [400, 403, 404, 422])
+async def test_refused_event_is_given_up(status: int) -> None:
+    """The server has read it and will not have it: a namespace that is ending, a right that is missing."""
+    sink = Sink(api_error(status, b""))
     broadcaster, recorder = broadcaster_to(sink)
     broadcaster.start()
     fail(recorder)
     await asyncio.sleep(100)
     assert sink.written == []
+    assert broadcaster.counts == EventCounts(refused=1)
     await broadcaster.stop()
+
+
+# --- the client -------------------------------------------------------------------------------------------
+
+
+class WithSiblings(ScriptedTransport):
+    """A transport whose siblings are remembered."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.siblings: list[ScriptedTransport] = []
+
+    def sibling(self, **options: object) -> ScriptedTransport:
+        self.siblings.append(ScriptedTransport())
+        return self.siblings[-1]
+
+
+@pytest.mark.asyncio
+@pytest.mark.looptime
+async def test_events_and_binds_do_not_wait_for_each_other() -> None:
+    """As in kube-scheduler, events have the configured rate for themselves, and connections too."""
+    transport = WithSiblings()
+    client = KubeClient(cast(Transport, transport), LoopClock(), qps=1.0, burst=1)
+    events = event_client(cast(Transport, transport), LoopClock(), qps=1.0, burst=1)
+    binds = [asyncio.create_task(client.request("POST", f"/binds/{i}")) for i in range(3)]
+    written = [asyncio.create_task(events.create_event("ns", {"number": i})) for i in range(3)]
+    await asyncio.gather(*binds, *written)
+    assert [sent.at for sent in transport.sent] == pytest.approx([0, 1, 2])
+    assert [sent.at for sent in transport.siblings[0].sent] == pytest.approx([0, 1, 2])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from typing import Any
 
 import pytest
 from tests.unit.client.doubles import LoopClock
 
+from bayplan.client.backoff import Random
 from bayplan.client.errors import ConflictError, NotFoundError, TransportError
 from bayplan.client.lease import Callbacks, ElectionTimes, LeaderElector, Outcome
 from bayplan.client.lease_lock import LeaseLock, new_identity
@@ -25,6 +27,8 @@ class LeaseStore:
         self.version = 0
         self.events: list[str] = []
         self.n_writes = 0
+        #: When it was last written, by the loop's clock.
+        self.written_at = 0.0
 
     @property
     def holder(self) -> str:
@@ -33,6 +37,7 @@ class LeaseStore:
     def put(self, lease: Any) -> dict[str, Any]:
         self.version += 1
         self.n_writes += 1
+        self.written_at = asyncio.get_running_loop().time()
         self.lease = {**lease, "metadata": {**lease["metadata"], "resourceVersion": str(self.version), "uid": "L"}}
         return self.lease
 
@@ -74,7 +79,9 @@ class StoreClient:
 
 
 class Replica:
-    def __init__(self, store: LeaseStore, name: str) -> None:
+    def __init__(
+        self, store: LeaseStore, name: str, *, times: ElectionTimes = TIMES, rng: Random = lambda: 0.0
+    ) -> None:
         self.client = StoreClient(store)
         self.log: list[str] = []
         clock = LoopClock()
@@ -84,7 +91,7 @@ class Replica:
             lambda: self.log.append("stopped"),
             lambda leader: self.log.append(f"leader={leader}"),
         )
-        self.elector = LeaderElector(lock, TIMES, clock, callbacks, rng=lambda: 0.0)
+        self.elector = LeaderElector(lock, times, clock, callbacks, rng=rng)
         self.task = asyncio.create_task(self.elector.run())
 
 
@@ -154,15 +161,47 @@ async def test_released_lease_is_taken_at_once(store: LeaseStore) -> None:
 
 @pytest.mark.asyncio
 @pytest.mark.looptime
-async def test_dead_leader_is_followed_within_lease_and_retry(store: LeaseStore) -> None:
-    first, second = await leading(store), Replica(store, "b")
-    await asyncio.sleep(4.5)
+@pytest.mark.parametrize("seed", range(12))
+async def test_dead_leader_is_followed_within_lease_and_retry(store: LeaseStore, seed: int) -> None:
+    """Whenever it dies and whenever the others look: not before its lease has run out, and not much later."""
+    stream = random.Random(seed)  # noqa: S311
+    first = await leading(store)
+    followers = [Replica(store, name, rng=stream.random) for name in ("b", "c")]
+    await asyncio.sleep(20 + 2 * stream.random())
     first.task.cancel()
-    died = asyncio.get_running_loop().time()
+    loop = asyncio.get_running_loop()
+    died, renewed = loop.time(), store.written_at
+    while store.holder == "a":
+        await asyncio.sleep(0.01)
+    assert renewed + TIMES.lease <= store.written_at <= died + TIMES.lease + TIMES.retry_period
+    assert sum(each.elector.is_leader() for each in followers) == 1
+    await finish(*followers)
+
+
+@pytest.mark.asyncio
+@pytest.mark.looptime
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0], ids=["eager", "between", "lazy"])
+async def test_follower_wakes_when_the_lease_runs_out(store: LeaseStore, share: float) -> None:
+    """It takes the lease at the very moment, whatever the rhythm of its looks."""
+    first, second = await leading(store), Replica(store, "b", rng=lambda: share)
+    first.task.cancel()
+    await asyncio.sleep(0.0)
+    seen = asyncio.get_running_loop().time()  # its first look, right after
     while not second.elector.is_leader():
-        await asyncio.sleep(0.1)
-    assert asyncio.get_running_loop().time() - died <= TIMES.lease + TIMES.retry_period + 0.2
+        await asyncio.sleep(0.01)
+    assert store.written_at == pytest.approx(seen + TIMES.lease, abs=0.002)
     await finish(second)
+
+
+@pytest.mark.asyncio
+@pytest.mark.looptime
+async def test_fractions_of_a_second_are_rounded_up(store: LeaseStore) -> None:
+    """The others wait at least as long as the leader believes that it leads."""
+    replica = Replica(store, "a", times=ElectionTimes(2.5, 2.2, 0.5))
+    await asyncio.sleep(0.1)
+    assert store.lease is not None
+    assert store.lease["spec"]["leaseDurationSeconds"] == 3
+    await finish(replica)
 
 
 @pytest.mark.parametrize("how", ["unreachable", "hangs"])

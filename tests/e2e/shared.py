@@ -1,0 +1,88 @@
+"""One control plane for many tests: what a test has made is swept away before the next one sees it.
+
+A fresh control plane takes three seconds and more to start, a sweep takes a part of one. A test that wants options
+of its own for the API server, or does to it what others should not see, starts its own (`start_control_plane`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from tests.e2e.api import Api, ApiError, Object, eventually
+from tests.e2e.control_plane import ControlPlane
+
+#: What the API server keeps on making itself.
+_ITS_OWN = {"/api/v1/componentstatuses", "/apis/apiregistration.k8s.io/v1/apiservices"}
+_AT_ONCE = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
+
+
+class SharedControlPlane:
+    """Starts a control plane when one is first wanted, and another one if a test has left it broken."""
+
+    def __init__(self, programs: Mapping[str, Path], make_folder: Callable[[], Path]) -> None:
+        self._programs = programs
+        self._make_folder = make_folder
+        self._plane: ControlPlane | None = None
+        #: Path of every object that was there before any test.
+        self._before: set[str] = set()
+
+    def get(self) -> ControlPlane:
+        if self._plane is None:
+            self._plane = ControlPlane(self._make_folder(), programs=self._programs).__enter__()
+            self._before = {path for path, _ in objects(self._plane.api)}
+        return self._plane
+
+    def sweep(self) -> None:
+        """End what a test has started, and delete what it has made."""
+        plane = self._plane
+        if plane is None:
+            return
+        plane.end_components()
+        if not (plane.etcd.running and plane.api_server.running and plane.api.ready()):
+            self.close()
+            return
+        # Events about the sweep, objects made anew by nobody: a second look finds the rest, or nothing.
+        eventually(lambda: not self._delete_new(plane.api), timeout=30)
+
+    def _delete_new(self, api: Api) -> bool:
+        """Whether there was anything."""
+        new = [(path, found) for path, found in objects(api) if path not in self._before]
+        for path, found in sorted(new, key=lambda each: each[1]["kind"] == "Namespace"):
+            _delete(api, path, found)
+        return bool(new)
+
+    def close(self) -> None:
+        if self._plane is not None:
+            self._plane.close()
+            self._plane = None
+
+
+def objects(api: Api) -> Iterator[tuple[str, Object]]:
+    """Path and object, of everything that can be listed and deleted."""
+    for path, kind in api.collections("list", "delete"):
+        if path in _ITS_OWN:
+            continue
+        for found in api.request("GET", path)["items"]:
+            metadata = found["metadata"]
+            prefix, plural = path.rsplit("/", 1)
+            where = f"/namespaces/{metadata['namespace']}" if "namespace" in metadata else ""
+            yield f"{prefix}{where}/{plural}/{metadata['name']}", {**found, "kind": kind}
+
+
+def _delete(api: Api, path: str, found: Object) -> None:
+    """At once, and without those who would take care of finalizers."""
+    try:
+        if found["metadata"].get("finalizers"):
+            api.request(
+                "PATCH",
+                path,
+                {"metadata": {"finalizers": None}},
+                content_type="application/merge-patch+json",
+            )
+        api.request("DELETE", path, _AT_ONCE)
+        if found["kind"] == "Namespace":
+            api.request("PUT", f"{path}/finalize", {**found, "apiVersion": "v1", "spec": {"finalizers": []}})
+    except ApiError as error:
+        if error.status not in (404, 409):
+            raise
