@@ -26,6 +26,13 @@ class SinglePrecision:
 Float32: TypeAlias = Annotated[float, SinglePrecision]
 
 
+class NumberAsText:
+    """Marks a text that may be written as a bare number: an amount of a resource."""
+
+
+QuantityText: TypeAlias = Annotated[str, NumberAsText]
+
+
 class NullRefused:
     """Marks a field that may be missing but not `null`: Go's decoder reads null as an empty duration there."""
 

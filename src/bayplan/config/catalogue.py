@@ -32,11 +32,12 @@ SCORE_POINTS = ("score", "placementScore")
 
 
 class PluginFacts(NamedTuple):
-    """One plugin: its name, the extension points it is on, and the class of its arguments."""
+    """One plugin: its name, the extension points it is on, the class of its arguments, the points it was on."""
 
     name: str
     points: frozenset[str]
     args: type[Args] | None = None
+    former_points: frozenset[str] = frozenset()
 
 
 class PluginNotLoaded(Exception):

@@ -12,11 +12,11 @@ import binascii
 import math
 import struct
 import typing
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 import msgspec
 
-from bayplan.config.api import ApiObject, NullRefused, SinglePrecision
+from bayplan.config.api import ApiObject, NullRefused, NumberAsText, SinglePrecision
 from bayplan.config.duration import Duration
 from bayplan.config.paths import Path
 from bayplan.config.problems import FieldError, did_you_mean, join_or
@@ -85,6 +85,8 @@ class Decoder:
         if bare is bool:
             return self._plain(node, bool, "true or false", path)
         if bare is str:
+            if NumberAsText in extras and _is_number(node):
+                return str(node.value)
             return self._plain(node, str, "a string", path)
         if bare is int:
             return self._int(node, extras, path)
@@ -140,7 +142,7 @@ class Decoder:
         return self._error(path, f"{describe(node)} is not one of {join_or(words)}", hint)
 
     def _duration(self, node: Node, path: Path) -> Any:
-        if isinstance(node, Scalar) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
+        if _is_number(node):
             return self._error(path, f"{describe(node)} is not a duration", f"write {node.value}s for seconds")
         value = self._plain(node, str, "a duration such as 15s", path)
         if value is _UNDECODED:
@@ -221,6 +223,10 @@ def _home_hint(name: str, homes: list[tuple[str, FieldInfo]]) -> str:
     if len(places) > 2:
         return f"{name} belongs further in, for example under {places[0] or 'the top level'}"
     return f"{name} belongs " + " or ".join(f"under {place}" if place else "at the top level" for place in places)
+
+
+def _is_number(node: Node) -> TypeGuard[Scalar]:
+    return isinstance(node, Scalar) and isinstance(node.value, int | float) and not isinstance(node.value, bool)
 
 
 def _go_text(value: Any) -> str:

@@ -47,6 +47,7 @@ class Expansion:
     ) -> None:
         """`written` is the profile as the user wrote it: errors name its positions, not those after merging."""
         self.errors: list[FieldError] = []
+        self.warnings: list[FieldError] = []
         self._profile = profile
         self._sets = plugin_sets(profile.plugins)
         self._written = plugin_sets(written.plugins)
@@ -123,6 +124,10 @@ class Expansion:
         if self._is_on(plugin.name, point):
             return True
         points = ", ".join(p for p in EXTENSION_POINTS if self._is_on(plugin.name, p)) or "no extension point"
+        if point in self._facts[plugin.name].former_points:
+            message = f'the plugin "{plugin.name}" is no longer a {point} plugin; this entry does nothing'
+            self.warnings.append(self._at(point, plugin.name, message, f"it is on {points}"))
+            return False
         message = f'the plugin "{plugin.name}" is not a {point} plugin'
         self._error(point, plugin.name, message, f"it is on {points}")
         return False

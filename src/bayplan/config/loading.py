@@ -163,7 +163,7 @@ class _Building:
         config = resolver.resolve(config)
         self.errors += decoder.errors + resolver.errors
         self._broken = decoder.broken + resolver.broken
-        self.warnings += unknown_name_warnings(config, self._catalogue)
+        self.warnings += [*resolver.warnings, *unknown_name_warnings(config, self._catalogue)]
         return config
 
     def _expand(self, written: KubeSchedulerConfiguration) -> None:
@@ -174,6 +174,7 @@ class _Building:
             expansion = Expansion(profile, as_written, path, self._catalogue)
             expanded.append(expansion.run())
             self._add(expansion.errors)
+            self.warnings += expansion.warnings
             self._check_late_args(expansion.used(), i)
         self.profiles = tuple(expanded)
         self._add(_queue_sort_errors(self.profiles))

@@ -31,6 +31,7 @@ class PluginResolver:
 
     def __init__(self, catalogue: Consultation) -> None:
         self.errors: list[FieldError] = []
+        self.warnings: list[FieldError] = []
         self.broken: list[Path] = []
         self._catalogue = catalogue
 
@@ -79,7 +80,12 @@ class PluginResolver:
         decoder = Decoder()
         if isinstance(node, Mapping):
             self.errors += self._type_errors(node, name, cls, path)
-        args: Args = decoder.decode_object(node or _NOTHING, cls, path, skip=_TYPE_META)
+            self.warnings += [
+                FieldError(path / field, f"{name} no longer has this argument; it is ignored", became)
+                for field, became in cls.RETIRED.items()
+                if node.get(field) is not None
+            ]
+        args: Args = decoder.decode_object(node or _NOTHING, cls, path, skip=_TYPE_META | cls.RETIRED.keys())
         self.errors += decoder.errors
         self.broken += decoder.broken
         return args

@@ -19,13 +19,21 @@ from bayplan.config import Catalogue, ConfigError
 from bayplan.conformance.report import Difference, Report, Step
 from bayplan.model import ObjectError
 
-__all__ = ["Context", "Difference", "Judge", "RecordingError", "Report", "Step", "read_lines", "run"]
+__all__ = ["Context", "Difference", "Judge", "RecordingError", "Report", "Step", "judge_lines", "read_lines", "run"]
 
 #: Kind of a line → the function that judges it, as `module:function`; imported when the first such line is met.
 JUDGES = {
     "config": "bayplan.conformance.config:judge",
+    "extender": "bayplan.conformance.extender:judge",
     "decision": "bayplan.conformance.decision:judge",
     "requeue": "bayplan.conformance.requeue:judge",
+    "gang": "bayplan.conformance.gang:judge",
+    "order": "bayplan.conformance.order:judge",
+    "quota": "bayplan.conformance.decision:judge_unscored",
+    "toleration": "bayplan.conformance.decision:judge_unscored",
+    "allocatable": "bayplan.conformance.decision:judge",
+    "podstate": "bayplan.conformance.decision:judge",
+    "api": "bayplan.conformance.api:judge",
 }
 
 
@@ -52,6 +60,13 @@ def run(files: Iterable[str | Path], context: Context, only: str | None = None) 
             if only is None or only in (name, str(line.get("seed"))):
                 report.steps += _judge(line, name, context, f"{file}:{number}")
     return report
+
+
+def judge_lines(lines: Iterable[dict[str, Any]], context: Context) -> Iterator[Step]:
+    """The steps of lines that were read before."""
+    for number, line in enumerate(lines, start=1):
+        name = name_of(line, number)
+        yield from _judge(line, name, context, name)
 
 
 def name_of(line: dict[str, Any], number: int) -> str:

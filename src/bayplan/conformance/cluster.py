@@ -15,6 +15,7 @@ from bayplan.cycle import Decision
 from bayplan.framework import Registry
 from bayplan.model import (
     CSINode,
+    ElasticQuota,
     KubeObject,
     Namespace,
     Node,
@@ -22,6 +23,8 @@ from bayplan.model import (
     PersistentVolumeClaim,
     Pod,
     PodDisruptionBudget,
+    PodGroup,
+    PriorityClass,
     Service,
     StorageClass,
 )
@@ -36,6 +39,9 @@ KINDS: Mapping[str, type[KubeObject]] = {
     "pvcs": PersistentVolumeClaim,
     "services": Service,
     "pdbs": PodDisruptionBudget,
+    "priorityclasses": PriorityClass,
+    "podgroups": PodGroup,
+    "elasticquotas": ElasticQuota,
 }
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from bayplan.config import ConfigError, Loaded, Path, Problem, load
 from bayplan.conformance import Context
 from bayplan.conformance.report import Difference, compare
+from bayplan.framework import Registry
 
 #: Points of alpha features, which are not compared.
 ALPHA_POINTS = ("placementGenerate", "placementScore")
@@ -36,8 +37,11 @@ _BUILDING = re.compile(r'initializing plugin "([^"]+)": ')
 def judge(line: dict[str, Any], context: Context) -> Iterator[tuple[str, list[Difference]]]:
     """One line is one step."""
     ours: Loaded | ConfigError
+    # The recorded scheduler refused the names that only others have, the scheduler-plugins family among them.
+    catalogue = context.catalogue
+    stock = catalogue.stock() if isinstance(catalogue, Registry) else catalogue
     try:
-        ours = load(line["config"], source="config", catalogue=context.catalogue)
+        ours = load(line["config"], source="config", catalogue=stock)
     except ConfigError as error:
         ours = error
     if "errors" in line:

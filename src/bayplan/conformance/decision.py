@@ -20,10 +20,19 @@ from bayplan.model import Pod
 
 def judge(line: dict[str, Any], context: Context) -> Iterator[tuple[str, list[Difference]]]:
     """One step per pending pod."""
+    return _judge(line, context, scored=True)
+
+
+def judge_unscored(line: dict[str, Any], context: Context) -> Iterator[tuple[str, list[Difference]]]:
+    """The same for recordings without scores: a recorded node must be a feasible one."""
+    return _judge(line, context, scored=False)
+
+
+def _judge(line: dict[str, Any], context: Context, *, scored: bool) -> Iterator[tuple[str, list[Difference]]]:
     cluster = RecordedCluster(line, context.catalogue)
     for number, step in enumerate(line["steps"]):
         pod = Pod.from_dict(step["pod"])
-        yield f"step {number} ({outcome_of(step)})", list(_judge_step(cluster, pod, step))
+        yield f"step {number} ({outcome_of(step)})", list(_judge_step(cluster, pod, step, scored=scored))
         cluster.replace_volumes(step)
 
 
@@ -35,7 +44,9 @@ def outcome_of(step: dict[str, Any]) -> str:
     return "scored" if "scores" in step else "single node"
 
 
-def _judge_step(cluster: RecordedCluster, pod: Pod, step: dict[str, Any]) -> Iterator[Difference]:
+def _judge_step(
+    cluster: RecordedCluster, pod: Pod, step: dict[str, Any], *, scored: bool
+) -> Iterator[Difference]:
     gate = cluster.profile(pod).runner.pre_enqueue(pod)
     if step.get("gated") or not gate.is_success:
         if bool(step.get("gated")) == gate.is_success:
@@ -50,7 +61,8 @@ def _judge_step(cluster: RecordedCluster, pod: Pod, step: dict[str, Any]) -> Ite
         pod = cluster.nominate(pod, step["preemption"]["nominated"])
         decision = cluster.decide(pod)
     if "node" in step:
-        yield from _judge_node(decision, step, has_scorers=cluster.profile(pod).runner.has("score"))
+        has_scorers = scored and cluster.profile(pod).runner.has("score")
+        yield from _judge_node(decision, step, has_scorers=has_scorers)
         cluster.place(pod, step["node"], step.get("start_time"))
     elif "unschedulable" in step:
         yield from _judge_unschedulable(decision, step)
@@ -66,7 +78,7 @@ def _judge_node(decision: Decision, step: dict[str, Any], *, has_scorers: bool) 
     if decision.scores is None:
         yield Difference("feasible nodes", sorted(step["scores"]), [decision.node_name])
         return
-    ours_by_node = _scores(decision.scores)
+    ours_by_node = scores_by_node(decision.scores)
     yield from compare(step["scores"], ours_by_node, "scores")
     best = max(scores["total"] for scores in ours_by_node.values())
     if step["node"] in ours_by_node and ours_by_node[step["node"]]["total"] != best:
@@ -88,7 +100,7 @@ def _feasible(decision: Decision) -> list[str]:
     return [str(name) for name in outcome.nodes.names[outcome.feasible]]
 
 
-def _scores(scores: ScoreOutcome) -> dict[str, dict[str, int]]:
+def scores_by_node(scores: ScoreOutcome) -> dict[str, dict[str, int]]:
     """Node → plugin → weighted score, and `total`."""
     return {
         str(name): {

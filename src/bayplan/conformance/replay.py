@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections import Counter
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from random import Random
 from typing import Any, Final, TypeAlias, cast
 
 import msgspec
@@ -24,6 +25,7 @@ from bayplan.cycle import Decision, SchedulingCycle
 from bayplan.cycle.attempts import Attempts
 from bayplan.cycle.binding import BindingCycle
 from bayplan.cycle.commit import Committer
+from bayplan.cycle.eviction import PLUGIN
 from bayplan.cycle.failure import Failure, FailureHandler
 from bayplan.cycle.waiting import HeldPods
 from bayplan.framework import CycleState, Registry, ScoreOutcome
@@ -40,11 +42,31 @@ from bayplan.queue import SchedulingQueue
 from bayplan.scheduler import Profile, Scheduler
 from bayplan.watch.handlers import ClusterHandlers
 
-#: An attempt takes some time, so that pods have different times in the queue.
-ATTEMPT_SECONDS: Final = 0.001
-#: A controller sees a change a moment after the scheduler does.
-CONTROLLER_SECONDS: Final = 0.02
+#: Between two whole seconds, because backoffs end with whole ones.
+STANDARD_START: Final = 1_700_000_000.25
+#: Pods that are there at the start come out of a list, one after another.
+LISTED_SECONDS: Final = 0.000_01
 
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How long things take in the world that is played."""
+
+    #: An attempt takes some time, so that pods have different times in the queue.
+    attempt_seconds: float = 0.001
+    #: A controller sees a change a moment after the scheduler does; evictions take as long.
+    controller_seconds: float = 0.02
+    #: A pod that Permit held goes on, or gives its place back, up to so much later: beside other attempts.
+    lag_seconds: float = 0.0
+    #: Of the stream that the lags are drawn from.
+    seed: int = 0
+
+    def lags(self) -> Callable[[], float]:
+        stream = Random(self.seed)  # noqa: S311  no secret
+        return lambda: stream.uniform(0.0, self.lag_seconds)
+
+
+STANDARD_TIMING: Final = Timing()
 #: Picks one of the nodes with the highest score; None leaves it to the cycle.
 Choose: TypeAlias = Callable[[Pod, ScoreOutcome], str | None]
 
@@ -79,13 +101,21 @@ class _ChosenNodes:
 class Replay:
     """A scheduler over the objects of a recorded line, and its API server."""
 
-    def __init__(self, line: dict[str, Any], catalogue: Catalogue, choose: Choose) -> None:
+    def __init__(
+        self,
+        line: dict[str, Any],
+        catalogue: Catalogue,
+        choose: Choose,
+        start: float = STANDARD_START,
+        timing: Timing = STANDARD_TIMING,
+    ) -> None:
+        """*start* is when the scheduler starts, in seconds since the epoch; it matters beside recorded times."""
         if not isinstance(catalogue, Registry):
             raise TypeError("attempts are made with a registry of plugins, not with a bare catalogue")
         loaded = config.load(json.dumps(line["config"]), source="config", catalogue=catalogue)
-        # Between two whole seconds, because backoffs end with whole ones.
-        self._clock = ReplayClock(1_700_000_000.25)
-        self._tasks = Tasks(self._clock)
+        self._clock = ReplayClock(start)
+        self._timing = timing
+        self._tasks = Tasks(self._clock, timing.lags())
         self._versions = itertools.count(10**9)
         self._scheduler = scheduler = Scheduler(loaded, catalogue, clock=self._clock, seed=0)
         self._queue = SchedulingQueue(
@@ -100,29 +130,32 @@ class Replay:
             scheduler.objects,
             self._queue,
             is_ours=lambda name: scheduler.profile(name) is not None,
-            give_up=lambda pod: False,
+            give_up=self._give_up,
         )
         #: Every pod as the API server has it, by key.
         self.pods = self._handlers.pods
         #: Pod → how often it was tried.
         self.attempts: Counter[str] = Counter()
-        held = HeldPods()
+        #: Pod → what its condition said when an attempt failed, in order.
+        self.messages: defaultdict[str, list[str]] = defaultdict(list)
+        self._held = HeldPods(loop=lambda: self._tasks)
         self._attempts = Attempts(
-            {name: self._cycles(profile, held, choose) for name, profile in scheduler.profiles.items()},
+            {name: self._cycles(profile, choose) for name, profile in scheduler.profiles.items()},
             scheduler.cache,
             self._queue,
             start=self._tasks.start,
         )
         self._create(line)
 
-    def _cycles(self, profile: Profile, held: HeldPods, choose: Choose) -> _Cycles:
-        profile.handle.client, profile.handle.on_activate = self, self._queue.activate
+    def _cycles(self, profile: Profile, choose: Choose) -> _Cycles:
+        handle, held = profile.handle, self._held
+        handle.client, handle.on_activate, handle.waiting_pods = self, self._queue.activate, held
         return _Cycles(
             cast("SchedulingCycle", _ChosenNodes(profile.cycle, choose)),
             Committer(profile.runner, self._scheduler.cache, self._scheduler.nominator, held),
             BindingCycle(profile.binding, held, self._queue, self, self),
             FailureHandler(self._queue, self._scheduler.nominator, self, self, lambda pod: self.pods.get(pod.key)),
-            lambda decision: self._tasks.start(self._evict(decision), CONTROLLER_SECONDS),
+            lambda decision: self._tasks.start(self._evict(decision), self._timing.controller_seconds),
         )
 
     def _create(self, line: dict[str, Any]) -> None:
@@ -140,22 +173,26 @@ class Replay:
         """Let that much time pass: try pods while there are any, otherwise go to the next thing due."""
         clock, queue = self._clock, self._queue
         end = clock.time + seconds
-        while True:
+        while clock.time < end:
             self._tasks.resume_due()
             queue.flush()
             info = queue.pop()
             if info is not None:
                 self.attempts[info.key] += 1
                 self._attempts.attempt(info)
-                clock.time += ATTEMPT_SECONDS
+                clock.time += self._timing.attempt_seconds
                 continue
             due = (self._tasks.next_due, queue.next_wakeup(clock.time), end)
             clock.time = max(clock.time, min(time for time in due if time is not None))
-            if clock.time >= end:
-                return
 
     def close(self) -> None:
         self._tasks.close()
+
+    def list_pods(self, pods: Iterable[Pod]) -> None:
+        """These pods are there when the scheduler starts: it sees all of them, by name, before it tries any."""
+        for pod in sorted(pods, key=lambda pod: pod.key):
+            self.apply(None, pod)
+            self._clock.time += LISTED_SECONDS
 
     # --- the API server ---------------------------------------------------------------------------
 
@@ -163,7 +200,7 @@ class Replay:
         """An object was created (*old* is None), updated or deleted (*new* is None)."""
         self._handlers.apply(old, new)
         if isinstance(new, PersistentVolume):
-            self._tasks.start(self._control_volume(new.name), CONTROLLER_SECONDS)
+            self._tasks.start(self._control_volume(new.name), self._timing.controller_seconds)
 
     async def request(self, method: str, path: str, body: object | None = None) -> dict[str, Any]:
         """For plugins. To write an object is all that they ask for."""
@@ -179,6 +216,7 @@ class Replay:
 
     def write_status(self, pod: Pod, *, failure: Failure) -> None:
         condition = Condition(type="PodScheduled", status="False", reason=failure.reason, message=failure.message)
+        self.messages[pod.key].append(failure.message)
         nominated = pod.status.nominated_node_name if failure.nominate is None else failure.nominate
         self._patch(pod, condition, nominated)
 
@@ -190,8 +228,15 @@ class Replay:
 
     async def _evict(self, decision: Decision) -> None:
         for victim in decision.victims:
+            held = self._held.get(victim.uid)
+            if held is not None and held.preempt(PLUGIN, "preempted"):
+                continue
             if (pod := self.pods.get(victim.key)) is not None:
                 self.apply(pod, None)
+
+    def _give_up(self, pod: Pod) -> bool:
+        held = self._held.get(pod.uid)
+        return held is not None and held.reject("", "removed")
 
     def _patch(self, old: Pod, condition: Condition, nominated: str, node_name: str = "") -> None:
         others = tuple(each for each in old.status.conditions if each.type != condition.type)

@@ -34,6 +34,19 @@ BUILTIN: Final = {
     "NodeDeclaredFeatures": "bayplan.plugins.node_declared_features:NodeDeclaredFeatures",
 }
 
+#: The scheduler-plugins family (its v0.34.7): a configuration may name them, none is enabled by default.
+FAMILY: Final = {
+    "Coscheduling": "bayplan.plugins.coscheduling:Coscheduling",
+    "CapacityScheduling": "bayplan.plugins.capacity_scheduling:CapacityScheduling",
+    "NodeResourcesAllocatable": "bayplan.plugins.node_resources_allocatable:NodeResourcesAllocatable",
+    "PreemptionToleration": "bayplan.plugins.preemption_toleration:PreemptionToleration",
+    "QOSSort": "bayplan.plugins.qos_sort:QOSSort",
+    "PodState": "bayplan.plugins.pod_state:PodState",
+    "NodeMetadata": "bayplan.plugins.node_metadata:NodeMetadata",
+    "TargetLoadPacking": "bayplan.plugins.target_load_packing:TargetLoadPacking",
+    "LoadVariationRiskBalancing": "bayplan.plugins.load_variation_risk_balancing:LoadVariationRiskBalancing",
+}
+
 #: What every profile starts with, in kube-scheduler's order, with weights (0: no weight given).
 DEFAULT_PLUGINS: Final = (
     ("SchedulingGates", 0),

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayplan.framework import MAX_SCORE, Domains
+from bayplan.model import NOTHING
 from bayplan.plugins._spread_constraints import (
     HOSTNAME,
     Constraint,
@@ -63,6 +64,8 @@ def spread_scores(
     rows = feasible.rows if candidates is None else feasible.rows[candidates[feasible.rows]]
     sums = None
     for constraint in constraints:
+        if constraint.topology_key == HOSTNAME and not feasible.has_pods:
+            constraint = constraint._replace(selector=NOTHING)  # the only count that is taken on the node itself
         scores = _constraint_scores(whole, rows, pod, constraint, candidates)
         sums = scores if sums is None else sums + scores
     raw = _rounded(sums) if sums is not None else np.zeros(len(whole), dtype=np.int64)

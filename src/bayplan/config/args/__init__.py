@@ -1,9 +1,12 @@
-"""The arguments of the default plugins, and the base class for everybody else's."""
+"""The arguments of the plugins that ship with Bayplan, and the base class for everybody else's."""
 
 from bayplan.config.args.affinity import AddedNodeAffinity, InterPodAffinityArgs, NodeAffinityArgs
+from bayplan.config.args.allocatable import NodeResourcesAllocatableArgs
 from bayplan.config.args.base import Args, ResourceSpec
+from bayplan.config.args.coscheduling import CoschedulingArgs
 from bayplan.config.args.dynamic_resources import DynamicResourcesArgs
-from bayplan.config.args.preemption import DefaultPreemptionArgs
+from bayplan.config.args.node_metadata import NodeMetadataArgs
+from bayplan.config.args.preemption import DefaultPreemptionArgs, PreemptionTolerationArgs
 from bayplan.config.args.resources import (
     NodeResourcesBalancedAllocationArgs,
     NodeResourcesFitArgs,
@@ -12,20 +15,28 @@ from bayplan.config.args.resources import (
     VolumeBindingArgs,
 )
 from bayplan.config.args.topology_spread import PodTopologySpreadArgs, TopologySpreadConstraint
+from bayplan.config.args.trimaran import LoadVariationRiskBalancingArgs, TargetLoadPackingArgs, TrimaranArgs
 
 __all__ = [
     "AddedNodeAffinity",
     "Args",
+    "CoschedulingArgs",
     "DefaultPreemptionArgs",
     "DynamicResourcesArgs",
     "InterPodAffinityArgs",
+    "LoadVariationRiskBalancingArgs",
     "NodeAffinityArgs",
+    "NodeMetadataArgs",
+    "NodeResourcesAllocatableArgs",
     "NodeResourcesBalancedAllocationArgs",
     "NodeResourcesFitArgs",
     "PodTopologySpreadArgs",
+    "PreemptionTolerationArgs",
     "ResourceSpec",
     "ScoringStrategy",
+    "TargetLoadPackingArgs",
     "TopologySpreadConstraint",
+    "TrimaranArgs",
     "UtilizationShapePoint",
     "VolumeBindingArgs",
 ]

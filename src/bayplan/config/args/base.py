@@ -12,6 +12,8 @@ the defaults of the fields, and their own `validate` on top.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import ClassVar, Self
 
 from bayplan.config.api import ApiObject, Int64
@@ -25,6 +27,8 @@ class Args(ApiObject):
     #: True leaves the arguments of a plugin that no extension point uses unchecked, as kube-scheduler
     #: does for those that only the plugin's constructor looks at.
     CHECKED_WHEN_USED: ClassVar[bool] = False
+    #: Fields of earlier releases → what became of them: accepted and ignored, with a warning that says so.
+    RETIRED: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     @classmethod
     def kind(cls) -> str:

@@ -1,4 +1,4 @@
-"""DefaultPreemptionArgs: how many nodes preemption looks at."""
+"""DefaultPreemptionArgs and PreemptionTolerationArgs: how many nodes preemption looks at."""
 
 from __future__ import annotations
 
@@ -28,3 +28,7 @@ class DefaultPreemptionArgs(Args):
             errors.append(FieldError(path / "minCandidateNodesPercentage", message))
             errors.append(FieldError(path / "minCandidateNodesAbsolute", message))
         return errors
+
+
+class PreemptionTolerationArgs(DefaultPreemptionArgs):
+    """The same, under the other plugin's name."""
