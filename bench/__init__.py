@@ -1,1 +1,2 @@
-"""Benchmarks. `make bench` measures decisions alone: no API server, no queue, one core."""
+"""Benchmarks. `python -m bench` measures decisions alone: no API server, no queue, one core; `python -m
+bench.apiserver` measures the embedded API server beside the real one."""

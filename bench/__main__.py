@@ -9,7 +9,8 @@ from pathlib import Path
 
 import click
 
-from bench.decisions import MODES, Result, measure
+from bench.decisions import MODES, measure
+from bench.result import Result
 from bench.workload import WORKLOADS, load_workload
 
 SIZES = (500, 5_000, 15_000)
@@ -41,10 +42,10 @@ def main(
     if not as_json and not here:
         click.echo(Result.heading())
     for name in names:
-        load_workload(name)  # a wrong name is said before anything runs
-        for mode in modes or MODES:
+        workload = load_workload(name)  # a wrong name is said before anything runs
+        for mode in modes or workload.modes or MODES:
             smaller: Result | None = None
-            for n_nodes in sizes or SIZES:
+            for n_nodes in sizes or workload.sizes or SIZES:
                 result = measure(name, mode, n_nodes, seconds) if here else _apart(name, mode, n_nodes, seconds)
                 click.echo(json.dumps(result._asdict()) if as_json else result.row(smaller))
                 smaller = result

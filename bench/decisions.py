@@ -6,49 +6,23 @@ import gc
 import resource
 import time
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from bayplan import config
 from bayplan.model import Pod
 from bayplan.scheduler import Scheduler, default_registry
+from bench.result import Result
+from bench.whole import measure_whole
 from bench.workload import Workload, load_workload
 
 MODES = ("different", "identical")
 _CHUNK = 100
 
 
-class Result(NamedTuple):
-    """One line of the table."""
-
-    workload: str
-    mode: str
-    nodes: int
-    decisions: int
-    us_per_decision: float
-    decisions_per_second: float
-    peak_mb: float
-
-    @staticmethod
-    def heading() -> str:
-        return (
-            f"{'workload':<16}{'pods':<11}{'nodes':>7}{'decisions/s':>13}{'µs each':>10}{'peak MB':>9}"
-            "  cost against the row above"
-        )
-
-    def row(self, smaller: Result | None) -> str:
-        growth = ""
-        if smaller is not None:
-            cost = self.us_per_decision / smaller.us_per_decision
-            growth = f"  ×{cost:.1f} for ×{self.nodes / smaller.nodes:.0f} nodes"
-        return (
-            f"{self.workload:<16}{self.mode:<11}{self.nodes:>7}{self.decisions_per_second:>13,.0f}"
-            f"{self.us_per_decision:>10.0f}{self.peak_mb:>9.0f}{growth}"
-        )
-
-
 def measure(name: str, mode: str, n_nodes: int, seconds: float) -> Result:
     """Decide pods for *seconds* of CPU time."""
     workload = load_workload(name)
+    if workload.whole:
+        return measure_whole(name, workload, mode, n_nodes)
     apps = workload.apps if mode == "different" else 1
     scheduler = build(workload, n_nodes, apps)
     fresh = _pods(workload, apps)
@@ -58,7 +32,8 @@ def measure(name: str, mode: str, n_nodes: int, seconds: float) -> Result:
     # What is collected is the builder's garbage, not the scheduler's: keep it out of the measurement.
     gc.collect()
     gc.freeze()
-    while spent < seconds and n_decided < workload.max_pods_per_node * n_nodes:
+    n_most = workload.n_pods or workload.max_pods_per_node * n_nodes
+    while n_decided < n_most and (workload.n_pods or spent < seconds):
         chunk = [next(fresh) for _ in range(_CHUNK)]
         start = time.process_time()
         _decide(scheduler, chunk)
@@ -70,9 +45,11 @@ def measure(name: str, mode: str, n_nodes: int, seconds: float) -> Result:
 
 
 def build(workload: Workload, n_nodes: int, apps: int) -> Scheduler:
-    """A scheduler over a cluster with pods already placed, with the default configuration."""
+    """A scheduler over a cluster with pods already placed."""
     registry = default_registry()
-    scheduler = Scheduler(config.default(registry), registry, seed=0)
+    text = workload.configuration
+    loaded = config.load(text, source="workload", catalogue=registry) if text else config.default(registry)
+    scheduler = Scheduler(loaded, registry, seed=0)
     for each in workload.other_objects():
         scheduler.objects.set(each)
     for i in range(n_nodes):

@@ -33,6 +33,17 @@ class Workload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     max_pods_per_node: float = 20
     #: Any other objects.
     objects: tuple[dict[str, Any], ...] = ()
+    #: An object for each app, a quota say.
+    app_object: dict[str, Any] | None = None
+    #: A KubeSchedulerConfiguration; the default one if empty.
+    configuration: str = ""
+    #: How many pods to decide, whatever time that takes; None: as many as the time allows.
+    n_pods: int | None = None
+    #: Where only some cluster sizes, or runs of pods, make sense.
+    sizes: tuple[int, ...] = ()
+    modes: tuple[str, ...] = ()
+    #: Whole attempts, from the queue to the bind, instead of scheduling cycles alone.
+    whole: bool = False
     node_cpu: str = "32"
 
     def node(self, i: int) -> Node:
@@ -62,7 +73,8 @@ class Workload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         return Pod.from_dict(pod)
 
     def other_objects(self) -> list[KubeObject]:
-        return [decode_object(each) for each in self.objects]
+        of_apps = [_filled(self.app_object, {"app": app}) for app in range(self.apps) if self.app_object]
+        return [decode_object(each) for each in (*self.objects, *of_apps)]
 
 
 def _standard_pod(name: str) -> dict[str, Any]:

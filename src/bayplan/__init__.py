@@ -1,8 +1,8 @@
 """Bayplan: a Kubernetes scheduler and scheduling framework in Python.
 
-What a plugin author imports is here::
+What a plugin author imports is here, and the cluster in one process::
 
-    from bayplan import Plugin, Status
+    from bayplan import Cluster, Plugin, Status
 
 Names are loaded when they are first used, so that the command line starts quickly.
 """
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from bayplan.version import __version__
 
 if TYPE_CHECKING:
+    from bayplan.apiserver.cluster import Cluster
     from bayplan.framework import (
         Action,
         Args,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Action",
     "Args",
+    "Cluster",
     "ClusterEvent",
     "Code",
     "CycleState",
@@ -61,14 +63,14 @@ __all__ = [
     "__version__",
 ]
 
-_FROM_MODEL = frozenset({"Node", "Pod"})
+#: Where the names are that the framework does not have.
+_ELSEWHERE = {"Cluster": "bayplan.apiserver.cluster", "Node": "bayplan.model", "Pod": "bayplan.model"}
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'bayplan' has no attribute {name!r}")
-    module = importlib.import_module("bayplan.model" if name in _FROM_MODEL else "bayplan.framework")
-    return getattr(module, name)
+    return getattr(importlib.import_module(_ELSEWHERE.get(name, "bayplan.framework")), name)
 
 
 def __dir__() -> list[str]:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
+from bayplan.client.load_watcher import LoadWatcher
 from bayplan.config import Loaded
 from bayplan.cycle.attempts import Attempts
 from bayplan.cycle.binding import BindingCycle
@@ -35,7 +36,9 @@ from bayplan.writer import ApiWriter
 if TYPE_CHECKING:
     from bayplan.client import EventBroadcaster, KubeClient
     from bayplan.cycle.decision import Decision
-    from bayplan.framework import Clock, Registry
+    from bayplan.extender import BreakerSettings
+    from bayplan.framework import Clock, EventRecorder, ProfilePlugins, Registry
+    from bayplan.model import QuantityText
 
 logger = logging.getLogger("bayplan.service")
 
@@ -74,6 +77,7 @@ class SchedulerService:
         seed: int | None = None,
         max_unschedulable_seconds: float = MAX_UNSCHEDULABLE_SECONDS,
         metrics: SchedulerMetrics | None = None,
+        breaker: BreakerSettings | None = None,
     ) -> None:
         self._clock = clock
         self.metrics = metrics if metrics is not None else SchedulerMetrics(clock.now)
@@ -82,10 +86,18 @@ class SchedulerService:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._ready = asyncio.Event()
         self.records = Ring()
-        self.scheduler = Scheduler(loaded, registry, clock=clock, seed=seed, observer=self.metrics.observer)
+        self.scheduler = Scheduler(
+            loaded,
+            registry,
+            clock=clock,
+            seed=seed,
+            observer=self.metrics.observer,
+            breaker=breaker,
+            extender_observer=self.metrics,
+        )
         self.held = HeldPods(self.metrics.waited_on_permit)
         self.queue = SchedulingQueue(
-            {name: profile.plugins for name, profile in self.scheduler.profiles.items()},
+            self._plugins(),
             self.scheduler.nominator,
             clock,
             initial_backoff_seconds=loaded.config.pod_initial_backoff_seconds,
@@ -104,9 +116,9 @@ class SchedulerService:
             self.metrics.event_handled,
         )
         self._writer = ApiWriter(client, self._start)
-        profiles = {name: self._live(profile) for name, profile in self.scheduler.profiles.items()}
+        self._profiles = {name: self._start_profile(profile) for name, profile in self.scheduler.profiles.items()}
         self._attempts = Attempts(
-            profiles,
+            self._profiles,
             self.scheduler.cache,
             self.queue,
             start=self._start,
@@ -114,31 +126,66 @@ class SchedulerService:
             observer=self.metrics,
         )
         self.informers = Informers(client, clock)
+        self._watched_kinds: set[type[KubeObject]] = set()
+        #: apiVersion and plural.
+        self._watched_custom: set[tuple[str, str]] = set()
+        #: Called where no cycle is under way, before the next ones.
+        self.before_cycles: Callable[[], None] = lambda: None
+        self._load_watcher = LoadWatcher(client, self._capacity, clock)
 
-    def _live(self, profile: Profile) -> LiveProfile:
+    def _start_profile(self, profile: Profile) -> LiveProfile:
         recorder = self._broadcaster.recorder(profile.name)
-        nominator = self.scheduler.nominator
         preemptions = Preemptions(
             self._writer,
             self.held,
-            nominator,
+            self.scheduler.nominator,
             recorder,
             self.queue.activate,
             self._current_pod,
             self.metrics,
             self._start,
         )
-        self.metrics.add_profile(profile.name, profile.plugins.on, profile.plugins.caller)
         handle = profile.handle
         handle.client, handle.recorder, handle.waiting_pods = self._client, recorder, self.held
         handle.on_activate, handle.is_preempting = self.queue.activate, preemptions.is_running
+        return self._live(profile, recorder, preemptions)
+
+    def _live(self, profile: Profile, recorder: EventRecorder, preemptions: Preemptions) -> LiveProfile:
+        nominator = self.scheduler.nominator
+        self.metrics.add_profile(profile.name, profile.plugins.on, profile.plugins.caller)
         return LiveProfile(
             profile.cycle,
             Committer(profile.runner, self.scheduler.cache, nominator, self.held),
-            BindingCycle(profile.binding, self.held, self.queue, recorder, self._writer),
+            BindingCycle(profile.binding, self.held, self.queue, recorder, self._writer, self.scheduler.extenders),
             FailureHandler(self.queue, nominator, recorder, self._writer, self._current_pod),
             preemptions,
         )
+
+    def replace_plugins(self, loaded: Loaded, registry: Registry) -> None:
+        """Run the classes of *registry* from now on; to be called between two cycles (`before_cycles`).
+
+        PluginError, and nothing has changed, if one cannot be made. Pods on their way to a node finish with the
+        plugins they started with.
+        """
+        self.scheduler.replace_plugins(loaded, registry)
+        for name, profile in self.scheduler.profiles.items():
+            recorder = self._broadcaster.recorder(name)
+            self._profiles[name] = self._live(profile, recorder, self._profiles[name].preemptions)
+        self._watch_what_is_asked_for()
+        self._hand_on_pods()
+        self.queue.use_plugins(self._plugins())
+
+    def _hand_on_pods(self) -> None:
+        """Pods are watched in any case, and handed on to plugins since one asked for them: maybe just now."""
+        objects = self.scheduler.objects
+        if objects.is_asked_for(Pod):
+            known = objects.lister(Pod)
+            for pod in self.handlers.pods.values():
+                if known.get(pod.name, pod.namespace) is not pod:
+                    objects.set(pod)
+
+    def _plugins(self) -> Mapping[str, ProfilePlugins]:
+        return {name: profile.plugins for name, profile in self.scheduler.profiles.items()}
 
     def refresh_metrics(self) -> None:
         """Set the gauges to what is the case now."""
@@ -154,16 +201,27 @@ class SchedulerService:
 
     async def sync(self) -> None:
         """Read the whole cluster, and go on watching it."""
-        kinds: set[type[KubeObject]] = {Pod, Node, *self.scheduler.objects.kinds}
-        for kind in kinds:
-            self.informers.on_change(kind, self._changed)
-        for api_version, plural in self.scheduler.objects.custom_kinds:
-            callback = partial(self._custom_changed, api_version, plural)
-            self.informers.on_custom_change(api_version, plural, callback)
+        self._watch_what_is_asked_for()
         self._broadcaster.start()
         self.informers.start()
         await self.informers.wait_synced()
+        await self._load_watcher.start(self.scheduler.loads)
         logger.info("Caches are synced: %d nodes, %d pods", self.scheduler.cache.n_nodes, len(self.handlers.pods))
+
+    def _watch_what_is_asked_for(self) -> None:
+        """Pods, nodes, and the kinds that plugins have asked for, each once."""
+        objects = self.scheduler.objects
+        kinds: set[type[KubeObject]] = {Pod, Node, *objects.kinds}
+        for kind in kinds - self._watched_kinds:
+            self._watched_kinds.add(kind)
+            self.informers.on_change(kind, self._changed)
+        for resource in {*objects.custom_kinds} - self._watched_custom:
+            self._watched_custom.add(resource)
+            self.informers.on_custom_change(*resource, partial(self._custom_changed, *resource))
+
+    def wake(self) -> None:
+        """Have the loop look whether there is something to do."""
+        self._ready.set()
 
     async def schedule(self, stop: asyncio.Event) -> None:
         """Try pods until *stop* is set; binds under way are finished then."""
@@ -171,8 +229,9 @@ class SchedulerService:
         try:
             while not stop.is_set():
                 self._ready.clear()
+                self.before_cycles()
                 self.queue.flush()
-                if self._try_some(stop):
+                if await self._try_next() if self.scheduler.extenders else self._try_some(stop):
                     await asyncio.sleep(0)
                 else:
                     await self._wait(stopping)
@@ -196,6 +255,14 @@ class SchedulerService:
                 return True
         return False
 
+    async def _try_next(self) -> bool:
+        """Try a pod, and wait for what extenders say to it; False if there is none."""
+        info = self.queue.pop()
+        if info is None:
+            return False
+        await self._attempts.attempt_awaiting(info)
+        return True
+
     async def _wait(self, stopping: asyncio.Task[bool]) -> None:
         """Until a pod is ready, or the clock has something for the queue to do."""
         now = self._clock.now()
@@ -210,14 +277,20 @@ class SchedulerService:
 
     async def close(self) -> None:
         await self.informers.stop()
+        await self._load_watcher.stop()
         await self._broadcaster.stop()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        for extender in self.scheduler.extenders:
+            await extender.close()
 
     # ----------------------------------------------------------------------------------------------
 
     def _changed(self, old: KubeObject | None, new: KubeObject | None) -> None:
+        if self._attempts.stillness.is_kept:
+            self._attempts.stillness.put_off(partial(self._changed, old, new))
+            return
         try:
             self.handlers.apply(old, new)
         except ValueError as error:
@@ -227,6 +300,9 @@ class SchedulerService:
     def _custom_changed(
         self, api_version: str, plural: str, old: dict[str, Any] | None, new: dict[str, Any] | None
     ) -> None:
+        if self._attempts.stillness.is_kept:
+            self._attempts.stillness.put_off(partial(self._custom_changed, api_version, plural, old, new))
+            return
         kept = self.scheduler.objects.custom(api_version, plural)
         present = new if new is not None else old
         if present is None:
@@ -238,6 +314,10 @@ class SchedulerService:
         else:
             kept.set(namespace, name, new)
         self.handlers.apply_custom(api_version, plural, old, new)
+
+    def _capacity(self, node_name: str) -> Mapping[str, QuantityText] | None:
+        node = self.scheduler.cache.node(node_name)
+        return None if node is None else node.status.capacity
 
     def _current_pod(self, pod: Pod) -> Pod | None:
         return self.handlers.pods.get(pod.key)

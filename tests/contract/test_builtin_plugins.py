@@ -134,6 +134,7 @@ def test_every_point_but_two_has_a_default_plugin(registry: Registry) -> None:
 BAYPLAN = [
     "Action",
     "Args",
+    "Cluster",
     "ClusterEvent",
     "Code",
     "CycleState",

@@ -6,20 +6,21 @@ given out read-only. The one thing a cycle may do to it is a what-if, which is u
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayplan.cache.amounts import AmountsTable
+from bayplan.cache.returned import ReturnedNodes
 from bayplan.cache.table import Table
 
 if TYPE_CHECKING:
     from bayplan.cache.changes import ChangeLog
     from bayplan.cache.store import Store, WhatIf
     from bayplan.framework import IntArray, NodeInfo
-    from bayplan.model import Pod
+    from bayplan.model import Node, Pod
 
 
 class CacheSnapshot:
@@ -69,6 +70,10 @@ class CacheSnapshot:
     def row(self, name: str) -> int | None:
         return self._store.row_of.get(name)
 
+    def rows(self, names: Iterable[str]) -> list[int | None]:
+        """The row of each name; None where there is no such node."""
+        return list(map(self._store.row_of.get, names))
+
     @contextmanager
     def what_if(self) -> Iterator[WhatIf]:
         """Pods moved within the block are back where they were when it ends."""
@@ -78,6 +83,10 @@ class CacheSnapshot:
     def with_amounts(self, rows: IntArray, kinds: Sequence[Pod]) -> AmountsTable:
         """The nodes at *rows*, with amounts requested that can be changed by what each of *kinds* requests."""
         return AmountsTable(self._store, rows, kinds)
+
+    def returned(self, nodes: Iterable[Node]) -> ReturnedNodes:
+        """Nodes as an extender gave them back."""
+        return ReturnedNodes.of(nodes, self.nodes)
 
     @contextmanager
     def without(self, pods: list[Pod]) -> Iterator[None]:

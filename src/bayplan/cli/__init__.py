@@ -14,8 +14,12 @@ from bayplan.cli.lazy import LazyGroup
 COMMANDS = {
     "config": ("bayplan.cli.config", "Show, check and migrate scheduler configurations."),
     "conformance": ("bayplan.cli.conformance", "Judge Bayplan against recordings of kube-scheduler."),
-    "demo": ("bayplan.cli.demo", "Watch a plugin at work on a few nodes in memory."),
+    "demo": ("bayplan.cli.demo", "Watch a plugin at work on a cluster of four nodes."),
+    "extender": ("bayplan.cli.extender", "Serve plugins to a kube-scheduler that cannot be replaced."),
+    "manifests": ("bayplan.cli.manifests", "Print what to apply to a cluster so that Bayplan schedules there."),
+    "plugin": ("bayplan.cli.plugin", "Begin, check, measure and list plugins."),
     "run": ("bayplan.cli.run", "Schedule the pods of a cluster."),
+    "up": ("bayplan.cli.up", "Bring up a cluster of simulated nodes in this process."),
 }
 
 

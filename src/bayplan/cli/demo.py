@@ -1,137 +1,160 @@
-"""`bayplan demo`: the default configuration, then a plugin of ten lines at work on four nodes in memory."""
+"""`bayplan demo`: a plugin of ten lines at work on a cluster in this process, told in a minute."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from bayplan.cli.inputs import load, registry
+from bayplan.cli.records import verdict_rows
 from bayplan.cli.tables import print_heading, print_table
 
 if TYPE_CHECKING:
-    from bayplan.cycle import Decision
-    from bayplan.model import Node, Pod
-    from bayplan.observe.record import Record
-    from bayplan.scheduler import Scheduler
+    from bayplan.apiserver.cluster import Cluster
 
 SAMPLES: Final = Path(__file__).parent / "samples"
 PLUGIN: Final = SAMPLES / "cpu_nodes.py"
 CONFIGURATION: Final = SAMPLES / "scheduler.yaml"
+MANIFEST: Final = SAMPLES / "deployment.yaml"
+PODS: Final = "/api/v1/namespaces/default/pods"
+#: Long enough for any machine; the story takes a few seconds.
+PATIENCE_SECONDS: Final = 60.0
+
+NODES: Final[tuple[tuple[str, dict[str, str], dict[str, Any]], ...]] = (
+    ("k8s", {}, {}),
+    ("node1", {}, {}),
+    ("node2", {"bayplan.dev/simulate": "Unreachable"}, {}),
+    ("node3", {}, {"unschedulable": True}),
+)
 
 NEXT: Final = """\
-bayplan config show --expanded                      the table above, for any configuration
+bayplan up                                          this cluster, for your own kubectl
+bayplan config show --expanded                      what runs at which extension point
 bayplan config check FILE --plugin my.py:MyPlugin   is it right, and does my plugin load?
-bayplan conformance RECORDING                       do we decide as kube-scheduler did?
 docs/guides/writing-a-plugin.md                     the contract, with a harness for your tests"""
 
 
 @click.command(name="demo")
 def command() -> None:
-    """Watch a plugin at work on a few nodes in memory.
+    """Watch a plugin at work on a cluster of four nodes.
 
-    Nothing is contacted and nothing is left behind.
+    API server, nodes and scheduler run in this process; nothing is contacted and nothing is left behind.
     """
-    _show_defaults()
-    scheduler = _load_sample()
-    _turn_down(scheduler)
-    _place(scheduler)
+    asyncio.run(_tell())
+
+
+async def _tell() -> None:
+    from bayplan.apiserver.cluster import Cluster
+
+    print_heading("1. A plugin is a Python class in a file")
+    click.echo(PLUGIN.read_text())
+    click.echo("A configuration, kube-scheduler's own format, enables it:\n")
+    click.echo(CONFIGURATION.read_text())
+    known = registry([f"{PLUGIN}:CpuNodes"])
+    cluster = Cluster(
+        [_node(*each) for each in NODES], configuration=load(str(CONFIGURATION), known), registry=known
+    )
+    async with cluster:
+        await _show_nodes(cluster)
+        name = await _stay_pending(cluster)
+        await _become_placed(cluster, name)
+        await _show_events(cluster, name)
     print_heading("\nWhat to try next")
     click.echo(NEXT)
 
 
-def _show_defaults() -> None:
-    from bayplan import config
-    from bayplan.cli.expanded import expanded_rows
+def _node(name: str, annotations: dict[str, str], spec: dict[str, Any]) -> dict[str, Any]:
+    from bayplan.apiserver.simulated_nodes import make_nodes
 
-    print_heading("1. Without a configuration Bayplan runs kube-scheduler's default plugins, in its order")
-    profile = config.default(registry(())).profiles[0]
-    print_table(("extension point", "plugins (×weight)"), expanded_rows(profile))
-
-
-def _load_sample() -> Scheduler:
-    from bayplan.scheduler import Scheduler
-
-    print_heading("\n2. A plugin is a Python class in a file")
-    click.echo(PLUGIN.read_text())
-    click.echo(f"Loaded by reference, {PLUGIN.name}:CpuNodes, and enabled by a configuration:\n")
-    click.echo(CONFIGURATION.read_text())
-    known = registry([f"{PLUGIN}:CpuNodes"])
-    # A seed, because ties are broken at random and a demo should be the same every time.
-    return Scheduler(load(str(CONFIGURATION), known), known, seed=0)
+    node: dict[str, Any] = make_nodes(1)[0]
+    node["metadata"] |= {"name": name, "annotations": annotations, "labels": {"kubernetes.io/hostname": name}}
+    return node | {"spec": spec}
 
 
-def _nodes() -> list[Node]:
-    from bayplan.testing import make_node
-
-    return [
-        make_node("rack-1", cpu="8"),
-        make_node("rack-2", cpu="8", labels={"cpu": "true"}, taints=["dedicated=db:NoSchedule"]),
-        make_node("rack-3", cpu="2", labels={"cpu": "true"}),
-        make_node("rack-4", cpu="16", labels={"cpu": "false"}),
-    ]
+async def _show_nodes(cluster: Cluster) -> None:
+    print_heading("2. A cluster: an API server, four simulated nodes, controllers and the scheduler")
+    await _until(cluster, lambda: _has_taints(cluster))
+    nodes = (await cluster.get("/api/v1/nodes"))["items"]
+    rows = [(node["metadata"]["name"], ", ".join(_states(node))) for node in nodes]
+    print_table(("node", "state"), rows)
 
 
-def _turn_down(scheduler: Scheduler) -> None:
-    """No node will do; the record tells why, node by node."""
-    from bayplan.testing import make_pod
-
-    print_heading("3. Four nodes, and the pod web-1, which asks for 3 cpu: no node will do")
-    for node in _nodes():
-        scheduler.cache.set_node(node)
-    decision = _decide(scheduler, make_pod("web-1", cpu="3", memory="1Gi"))
-    print_table(("node", "decided by", "reason"), reason_rows(decision.record))
-    click.echo(f"\nThe pod's event says, as kube-scheduler's does:\n{decision.message}")
+async def _has_taints(cluster: Cluster) -> bool:
+    """Whether the controllers have seen what is wrong with two of the nodes."""
+    nodes = (await cluster.get("/api/v1/nodes"))["items"]
+    return sum(bool(node["spec"].get("taints")) for node in nodes) == 2
 
 
-def _place(scheduler: Scheduler) -> None:
-    """Two nodes get the label; the pods go where the scores say."""
-    from bayplan.testing import make_node, make_pod
-
-    print_heading("\n4. rack-1 and rack-4 get the label cpu=true: now two nodes will do, and scores decide")
-    for name, cpu in (("rack-1", "8"), ("rack-4", "16")):
-        scheduler.cache.set_node(make_node(name, cpu=cpu, labels={"cpu": "true"}))
-    for number in range(1, 5):
-        pod = make_pod(f"web-{number}", cpu="3", memory="1Gi")
-        decision = _decide(scheduler, pod)
-        if number == 1:
-            nodes, rows = score_rows(decision.record)
-            print_table(("weighted score", *nodes), rows, numbers=nodes)
-            click.echo()
-        click.echo(f"{pod.name} → {decision.node_name}  ({_totals(decision.record)})")
-        scheduler.cache.assume(pod, decision.node_name)
+def _states(node: dict[str, Any]) -> list[str]:
+    conditions = {each["type"]: each["status"] for each in node["status"]["conditions"]}
+    taints = [f"{taint['key']}:{taint['effect']}" for taint in node["spec"].get("taints") or []]
+    return ["Ready" if conditions["Ready"] == "True" else "NotReady", *taints]
 
 
-def _decide(scheduler: Scheduler, pod: Pod) -> Decision:
-    return scheduler.profiles["default-scheduler"].cycle.schedule(pod)
+async def _stay_pending(cluster: Cluster) -> str:
+    """No node will do; the record tells why, node by node. The pod's name."""
+    print_heading("\n3. A Deployment with one replica: its pod stays Pending")
+    await cluster.apply(MANIFEST.read_text())
+
+    async def is_refused() -> bool:
+        pods = (await cluster.get(PODS))["items"]
+        return bool(pods) and any(
+            each["type"] == "PodScheduled" for each in pods[0]["status"].get("conditions", ())
+        )
+
+    await _until(cluster, is_refused)
+    pod = (await cluster.get(PODS))["items"][0]
+    name: str = pod["metadata"]["name"]
+    condition = next(each for each in pod["status"]["conditions"] if each["type"] == "PodScheduled")
+    click.echo(f"{name}: {condition['reason']}\n{condition['message']}\n")
+    click.echo("The record of the decision, node by plugin (· is not asked):")
+    record = cluster.scheduler.records.latest(f"default/{name}") if cluster.scheduler is not None else None
+    if record is not None:
+        headings, rows = verdict_rows(record)
+        print_table(headings, rows)
+    return name
 
 
-def _totals(record: Record) -> str:
-    nodes, rows = score_rows(record)
-    return ", ".join(f"{node} {total}" for node, total in zip(nodes, rows[-1][1:], strict=True))
+async def _become_placed(cluster: Cluster, name: str) -> None:
+    print_heading(
+        "\n4. kubectl label node node1 cpu=true: the plugin's verdict may change, so the pod is tried again"
+    )
+    await cluster.client.request("PATCH", "/api/v1/nodes/node1", {"metadata": {"labels": {"cpu": "true"}}})
+
+    async def is_running() -> bool:
+        return bool((await cluster.get(f"{PODS}/{name}"))["status"].get("phase") == "Running")
+
+    await _until(cluster, is_running)
+    pod = await cluster.get(f"{PODS}/{name}")
+    click.echo(f"{name} → {pod['spec']['nodeName']}, {pod['status']['phase']}")
 
 
-def reason_rows(record: Record) -> list[tuple[str, str, str]]:
-    """Of the record: for every node that was turned down, the plugin that did it and why."""
-    if record.filter is None:
-        return []
-    return [
-        (str(record.filter.nodes.names[position]), entry.plugin, entry.status(position).message)
-        for position in range(len(record.filter.nodes))
-        for entry in record.filter.decided
-        if entry.where[position]
-    ]
+async def _show_events(cluster: Cluster, name: str) -> None:
+    print_heading(f"\n5. kubectl get events, those of {name}")
+
+    async def is_told() -> bool:
+        return any(event["reason"] == "Scheduled" for event in await _events(cluster, name))
+
+    await _until(cluster, is_told)
+    rows = [(event["type"], event["reason"], _message(event)) for event in await _events(cluster, name)]
+    print_table(("type", "reason", "message"), rows)
 
 
-def score_rows(record: Record) -> tuple[Sequence[str], list[tuple[str, ...]]]:
-    """Of the record: the nodes that were scored, and a row per plugin with what it gives each; last the totals."""
-    if record.scores is None:
-        return (), []
-    rows = [
-        (plugin, *(str(score) for score in scores.weighted.tolist()))
-        for plugin, scores in record.scores.by_plugin.items()
-    ]
-    rows.append(("total", *(str(total) for total in record.scores.totals.tolist())))
-    return [str(name) for name in record.scores.nodes.names], rows
+async def _events(cluster: Cluster, name: str) -> list[dict[str, Any]]:
+    events = (await cluster.get("/apis/events.k8s.io/v1/namespaces/default/events"))["items"]
+    of_pod = (event for event in events if event["regarding"]["name"] == name)
+    return sorted(of_pod, key=lambda event: int(event["metadata"]["resourceVersion"]))
+
+
+def _message(event: dict[str, Any]) -> str:
+    return str(event["note"])
+
+
+async def _until(cluster: Cluster, condition: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not await condition():
+            await cluster.clock.sleep(0.02)

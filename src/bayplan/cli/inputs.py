@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 import click
 
@@ -68,10 +68,40 @@ def registry(references: Iterable[str]) -> Registry:
 
 def load(file: str, catalogue: Registry) -> Loaded:
     """The configuration in *file*; its warnings go to standard error. A wrong one ends the command."""
+    return load_text(read_text(file), shown(file), catalogue)
+
+
+def load_text(text: str, source: str, catalogue: Registry) -> Loaded:
+    """The same for a text that is there already; messages call it *source*."""
+    return accepted(Configuration(text, source), catalogue)
+
+
+class Configuration(NamedTuple):
+    """A configuration's text, to be read with the plugins there are: once, or whenever they change."""
+
+    #: None: the configuration of a scheduler that is given none.
+    text: str | None
+    source: str = ""
+
+    @classmethod
+    def of_file(cls, file: str | None) -> Configuration:
+        return cls(read_text(file), shown(file)) if file else cls(None)
+
+    def read(self, catalogue: Registry) -> Loaded:
+        """Raises ConfigError."""
+        from bayplan import config
+
+        if self.text is None:
+            return config.default(catalogue)
+        return config.load(self.text, source=self.source, catalogue=catalogue)
+
+
+def accepted(configuration: Configuration, catalogue: Registry) -> Loaded:
+    """*configuration*, read; its warnings go to standard error. A wrong one ends the command."""
     from bayplan import config
 
     try:
-        loaded = config.load(read_text(file), source=shown(file), catalogue=catalogue)
+        loaded = configuration.read(catalogue)
     except config.ConfigError as error:
         refuse(error)
     for warning in loaded.warnings:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 import bayplan
+from bayplan.cli.extender_breaker import breaker_option
 from bayplan.cli.flag_command import FlagCommand, with_flags
 from bayplan.cli.flags import FLAGS
-from bayplan.cli.inputs import load, plugin_option, policy_option, registry
+from bayplan.cli.inputs import Configuration, accepted, plugin_option, policy_option, registry
 
 if TYPE_CHECKING:
     from bayplan.config import Loaded
-    from bayplan.framework import Registry
+    from bayplan.extender import BreakerSettings
 
 
 def _print_version(ctx: click.Context, parameter: click.Parameter, value: str | None) -> None:
@@ -32,6 +34,9 @@ def _print_version(ctx: click.Context, parameter: click.Parameter, value: str | 
 @with_flags(FLAGS)
 @policy_option
 @plugin_option
+@breaker_option
+@click.option("--reload", is_flag=True, help="Load a file of --plugin anew when it is saved.")
+@click.option("--controllers", is_flag=True, help="Keep the status of PodGroups and ElasticQuotas as well.")
 @click.option(
     "--version",
     is_flag=False,
@@ -42,7 +47,14 @@ def _print_version(ctx: click.Context, parameter: click.Parameter, value: str | 
     metavar="[true|raw]",
     help="Print the version and exit.",
 )
-def command(policy: str | None, plugins: tuple[str, ...], **given: Any) -> None:
+def command(
+    policy: str | None,
+    plugins: tuple[str, ...],
+    extender_breaker: BreakerSettings | None,
+    controllers: bool,
+    reload: bool,
+    **given: Any,
+) -> None:
     """Schedule the pods of a cluster.
 
     Watches the cluster, and binds every pod whose schedulerName is that of one of the profiles. Stops on SIGTERM
@@ -58,22 +70,16 @@ def command(policy: str | None, plugins: tuple[str, ...], **given: Any) -> None:
             "--config and --policy-config-file say the same thing in two ways; give one of them"
         )
     catalogue = registry(plugins)
-    loaded = values.apply_to(_configuration(values["config"] or policy, catalogue))
-    settings = values.settings(loaded)
+    configuration = Configuration.of_file(values["config"] or policy)
+    loaded = values.apply_to(accepted(configuration, catalogue))
+    settings = replace(values.settings(loaded), extender_breaker=extender_breaker, controllers=controllers)
     if values["write-config-to"]:
         _write_configuration(loaded, values["write-config-to"])
         return
     from bayplan.process import main
 
-    raise SystemExit(main(loaded, catalogue, settings))
-
-
-def _configuration(file: str | None, catalogue: Registry) -> Loaded:
-    if file:
-        return load(file, catalogue)
-    from bayplan import config
-
-    return config.default(catalogue)
+    again = (lambda known: values.apply_to(configuration.read(known))) if reload else None
+    raise SystemExit(main(loaded, catalogue, settings, reload=again))
 
 
 def _write_configuration(loaded: Loaded, file: str) -> None:

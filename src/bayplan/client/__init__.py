@@ -15,7 +15,7 @@ from bayplan.client.errors import (
     NotLeadingError,
     TransportError,
 )
-from bayplan.client.events import EventBroadcaster, Recorder
+from bayplan.client.events import EventBroadcaster, EventCounts, Recorder, event_client
 from bayplan.client.kubeconfig import ClusterAccess, Identity, load_access
 from bayplan.client.lease import Callbacks, ElectionTimes, LeaderElector, Outcome
 from bayplan.client.lease_lock import LeaseLock, new_identity
@@ -36,6 +36,7 @@ __all__ = [
     "ConflictError",
     "ElectionTimes",
     "EventBroadcaster",
+    "EventCounts",
     "ExpiredError",
     "Identity",
     "KubeClient",
@@ -49,6 +50,7 @@ __all__ = [
     "Transport",
     "TransportError",
     "Trust",
+    "event_client",
     "load_access",
     "new_identity",
 ]

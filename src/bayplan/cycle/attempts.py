@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from bayplan.cycle.commit import Commitment, Committer, failed_unexpectedly
 from bayplan.cycle.failure import Failure, FailureHandler
+from bayplan.cycle.stillness import Stillness
 from bayplan.framework import CycleState
 from bayplan.observe import klog
 from bayplan.queue import ASSIGNED_POD_DELETE
@@ -80,37 +81,66 @@ class Attempts:
         self._start = start
         self._records = records
         self._observer = observer
+        #: While a decision waits for extenders.
+        self.stillness = Stillness()
         #: Binding cycles under way.
         self.n_binding = 0
 
     def attempt(self, info: QueuedPodInfo) -> Decision | None:
         """One scheduling cycle; the binding cycle goes on by itself. None if the pod needs none any more."""
-        pod = info.pod
+        profile = self._profile_for(info.pod)
+        if profile is None:
+            return None
+        start, state = perf_counter(), CycleState()
+        try:
+            return self._settle(info, profile, state, profile.cycle.schedule(info.pod, state), start)
+        except Exception as error:
+            self._broke(info, profile, error, start)
+            return None
+
+    async def attempt_awaiting(self, info: QueuedPodInfo) -> Decision | None:
+        """The same with extenders, whose answers have to be waited for. Meanwhile the cluster stands still."""
+        profile = self._profile_for(info.pod)
+        if profile is None:
+            return None
+        start, state = perf_counter(), CycleState()
+        try:
+            with self.stillness.kept():
+                decision = await profile.cycle.schedule_awaiting(info.pod, state)
+                return self._settle(info, profile, state, decision, start)
+        except Exception as error:
+            self._broke(info, profile, error, start)
+            return None
+
+    def _profile_for(self, pod: Pod) -> ProfileCycles | None:
+        """The profile to try *pod* with; None if there is nothing to try."""
         log.info("About to try and schedule pod", v=4, pod=pod)
         profile = self._profiles.get(pod.spec.scheduler_name)
         if profile is None or pod.is_terminating or self._cache.is_assumed(pod.uid):
             self._queue.done(pod.uid)
             return None
         log.info("Attempting to schedule pod", v=3, pod=pod)
-        start = perf_counter()
         if self._observer is not None:
             self._observer.started(pod.spec.scheduler_name)
-        try:
-            return self._decide(info, profile, start)
-        except Exception as error:
-            # A bug of ours costs one attempt of one pod.
-            log.error(error, "Attempt broke", trace=error, pod=pod)
-            if self._cache.is_assumed(pod.uid):
-                self._cache.forget(pod.uid)
-            self._fail(info, profile, failed_unexpectedly(error), start)
-            return None
+        return profile
 
-    def _decide(self, info: QueuedPodInfo, profile: ProfileCycles, start: float) -> Decision:
-        pod, state = info.pod, CycleState()
-        decision = profile.cycle.schedule(pod, state)
+    def _broke(self, info: QueuedPodInfo, profile: ProfileCycles, error: Exception, start: float) -> None:
+        """A bug of ours costs one attempt of one pod."""
+        pod = info.pod
+        log.error(error, "Attempt broke", trace=error, pod=pod)
+        if self._cache.is_assumed(pod.uid):
+            self._cache.forget(pod.uid)
+        self._fail(info, profile, failed_unexpectedly(error), start)
+
+    def _settle(
+        self, info: QueuedPodInfo, profile: ProfileCycles, state: CycleState, decision: Decision, start: float
+    ) -> Decision:
+        """What follows from a decision."""
+        pod = info.pod
         if self._observer is not None:
             self._observer.decided(pod.spec.scheduler_name, state, decision)
         if self._records is not None:
+            decision.record.message = "" if decision.node_name else decision.message
             self._records.add(decision.record)
         if not decision.node_name:
             if decision.nominate:
@@ -141,6 +171,8 @@ class Attempts:
             failure = failed_unexpectedly(error)
         finally:
             self.n_binding -= 1
+        if self.stillness.is_kept:
+            await self.stillness.over()
         if failure is None:
             self._cache.finish_binding(commitment.pod.uid)
             if self._observer is not None:

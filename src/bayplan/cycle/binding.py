@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from bayplan.cycle.asking import bind_by_extender
 from bayplan.cycle.failure import Failure
 from bayplan.framework import SUCCESS, BindingRunner, BindPlan, EventRecorder, Status
 from bayplan.observe import klog
@@ -17,6 +18,7 @@ from bayplan.observe import klog
 if TYPE_CHECKING:
     from bayplan.cycle.commit import Commitment
     from bayplan.cycle.waiting import HeldPods
+    from bayplan.framework.extenders import Extender
     from bayplan.model import Pod
 
 log = klog.get_logger("bayplan.cycle")
@@ -44,12 +46,15 @@ class BindingCycle:
         queue: BindingQueue,
         recorder: EventRecorder,
         writer: NominationWriter,
+        extenders: Sequence[Extender] = (),
     ) -> None:
         self._runner = runner
         self._held = held
         self._queue = queue
         self._recorder = recorder
         self._writer = writer
+        #: An extender that binds goes before the Bind plugins.
+        self._extenders = extenders
 
     async def run(self, commitment: Commitment) -> Failure | None:
         """None once the pod is bound."""
@@ -94,9 +99,10 @@ class BindingCycle:
     async def _prepare_and_bind(self, commitment: Commitment, plan: BindPlan) -> Status:
         pod, node_name, state = commitment.pod, commitment.node_name, commitment.state
         status = await self._runner.pre_bind(plan, state, pod, node_name, first_failure)
-        if status.is_success:
-            status = await self._runner.bind(state, pod, node_name)
-        return status
+        if not status.is_success:
+            return status
+        by_extender = await bind_by_extender(self._extenders, pod, node_name) if self._extenders else None
+        return by_extender if by_extender is not None else await self._runner.bind(state, pod, node_name)
 
 
 async def first_failure(running: Sequence[Awaitable[Status]]) -> Status:

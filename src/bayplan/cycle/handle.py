@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, cast
 
+from bayplan.framework.loads import LoadFeeds
+
 if TYPE_CHECKING:
     from bayplan.cache.snapshot import CacheSnapshot
     from bayplan.framework import Client, Clock, Evaluation, EventRecorder, Informers, Nominator, WaitingPods
@@ -36,12 +38,14 @@ class ProfileHandle:
         snapshot: CacheSnapshot,
         informers: Informers,
         nominator: Nominator,
+        loads: LoadFeeds | None = None,
     ) -> None:
         self.profile_name = profile_name
         self.clock = clock
         self.snapshot = snapshot
         self.informers = informers
         self.nominator = nominator
+        self.loads = loads if loads is not None else LoadFeeds()
         # Completed by the composition root, as far as there is something to connect.
         self.client: Client = cast("Client", _NotConnected("client"))
         self.recorder: EventRecorder = cast("EventRecorder", _NotConnected("event recorder"))

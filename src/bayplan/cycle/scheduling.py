@@ -22,6 +22,7 @@ from bayplan.framework import (
     FilterOutcome,
     IntArray,
     NodeTable,
+    PostFilterResult,
     PreFilterOutcome,
     Runner,
     ScoreOutcome,
@@ -59,6 +60,8 @@ class SchedulingCycle:
         self._profile_name = profile_name
         self._percentage = percentage_of_nodes_to_score
         self._adaptive = runner.has_per_node_form()
+        #: Whether nobody looks at the feasible nodes, so that the first one is as good as any.
+        self._any_will_do = not runner.has("score")
         #: Ties are broken by this stream, so that a run can be repeated.
         self._random = random.Random(seed)  # noqa: S311  a choice among equals, not a secret
         self._next_start = 0
@@ -73,26 +76,31 @@ class SchedulingCycle:
         # 5. Take the highest; break ties with the cycle's own random stream.
         record = Record(pod.key, pod.uid, self._profile_name)
         decision = self._schedule(pod, state if state is not None else CycleState(), record)
+        self._finish(record)
+        return decision
+
+    @staticmethod
+    def _finish(record: Record) -> None:
         record.finish()
         if record.seconds > SLOW_SECONDS:
-            logger.info("Slow attempt: pod=%s %s", pod.key, record.describe_steps())
-        return decision
+            logger.info("Slow attempt: pod=%s %s", record.pod_key, record.describe_steps())
+
+    async def schedule_awaiting(self, pod: Pod, state: CycleState) -> Decision:
+        """The same for those who may have to wait: here there is nobody to wait for."""
+        return self.schedule(pod, state)
 
     def _schedule(self, pod: Pod, state: CycleState, record: Record) -> Decision:
         nodes = self._snapshot.nodes
         if not len(nodes):
             return Decision(Status.unresolvable(NO_NODES), record, nominate="")
-        record.start("PreFilter")
-        asked = self._runner.pre_filter(state, pod, nodes)
+        diagnosis = Diagnosis(nodes)
+        asked = self._pre_filter(pod, state, diagnosis, record)
         if not (asked.status.is_success or asked.status.is_rejection):
             return Decision(asked.status, record, nominate="")
-        diagnosis = Diagnosis(nodes)
-        diagnosis.unschedulable_plugins |= asked.narrowed_by
         if asked.status.is_rejection:
-            diagnosis.reject_all(asked.status)
             return self._post_filter(pod, state, diagnosis, record)
         record.start("Filter")
-        found = self._find_feasible(pod, state, nodes, asked, diagnosis)
+        found = self._find_feasible(pod, state, asked, diagnosis)
         if isinstance(found, Status):
             return Decision(found, record, nominate="")
         record.note_filter(diagnosis.outcome)
@@ -102,18 +110,27 @@ class SchedulingCycle:
 
     # --- feasibility ------------------------------------------------------------------------------
 
+    def _pre_filter(self, pod: Pod, state: CycleState, diagnosis: Diagnosis, record: Record) -> PreFilterOutcome:
+        record.start("PreFilter")
+        asked = self._runner.pre_filter(state, pod, diagnosis.nodes)
+        diagnosis.unschedulable_plugins |= asked.narrowed_by
+        if asked.status.is_rejection:
+            diagnosis.reject_all(asked.status)
+        return asked
+
     def _find_feasible(
-        self,
-        pod: Pod,
-        state: CycleState,
-        nodes: NodeTable,
-        asked: PreFilterOutcome,
-        diagnosis: Diagnosis,
+        self, pod: Pod, state: CycleState, asked: PreFilterOutcome, diagnosis: Diagnosis
     ) -> NodeTable | Status:
         """The feasible nodes as a table, or the error that ended the search."""
-        if (nominated := self._nominated_node(pod, state, nodes, diagnosis)) is not None:
+        if (nominated := self._nominated_node(pod, state, diagnosis)) is not None:
             return nominated
-        candidates = nodes
+        return self._filter(pod, state, asked, diagnosis)
+
+    def _filter(
+        self, pod: Pod, state: CycleState, asked: PreFilterOutcome, diagnosis: Diagnosis
+    ) -> NodeTable | Status:
+        """The same without a look at the promised node."""
+        candidates = nodes = diagnosis.nodes
         if asked.result.node_names is not None:
             rows = [row for name in asked.result.node_names if (row := nodes.position(name)) is not None]
             candidates = nodes.select(np.array(sorted(rows), dtype=np.int64))
@@ -127,11 +144,9 @@ class SchedulingCycle:
         diagnosis.add_outcome(outcome)
         return self._selected(candidates, self._window(outcome, search))
 
-    def _nominated_node(
-        self, pod: Pod, state: CycleState, nodes: NodeTable, diagnosis: Diagnosis
-    ) -> NodeTable | None:
+    def _nominated_node(self, pod: Pod, state: CycleState, diagnosis: Diagnosis) -> NodeTable | None:
         """The node promised to the pod, if it fits now: then no other is looked at."""
-        name = pod.status.nominated_node_name
+        nodes, name = diagnosis.nodes, pod.status.nominated_node_name
         position = nodes.position(name) if name else None
         if position is None:
             return None
@@ -150,7 +165,7 @@ class SchedulingCycle:
         """Where to begin and when to stop; None to look at all nodes."""
         n_nodes = len(candidates)
         wanted = n_feasible_wanted(n_nodes, self._percentage, adaptive=self._adaptive)
-        if not self._runner.has("score"):
+        if self._any_will_do:
             wanted = 1
         if wanted >= n_nodes:
             return None
@@ -182,11 +197,17 @@ class SchedulingCycle:
     # --- no node ----------------------------------------------------------------------------------
 
     def _post_filter(self, pod: Pod, state: CycleState, diagnosis: Diagnosis, record: Record) -> Decision:
-        nominate: str | None = ""
-        victims: tuple[Pod, ...] = ()
+        result: PostFilterResult | None = None
         if self._runner.has("postFilter"):
             record.start("PostFilter")
             result = self._runner.post_filter(state, pod, diagnosis)
+        return self._no_node(diagnosis, result, record)
+
+    @staticmethod
+    def _no_node(diagnosis: Diagnosis, result: PostFilterResult | None, record: Record) -> Decision:
+        nominate: str | None = ""
+        victims: tuple[Pod, ...] = ()
+        if result is not None:
             diagnosis.post_filter_message = result.status.message
             nominate, victims, record.preemption = result.nominated_node_name, result.victims, result.detail
         return Decision(
@@ -203,18 +224,21 @@ class SchedulingCycle:
     def _choose(
         self, pod: Pod, state: CycleState, feasible: NodeTable, diagnosis: Diagnosis, record: Record
     ) -> Decision:
+        scored = self._score(pod, state, feasible, record) if len(feasible) > 1 else None
+        if isinstance(scored, Status):
+            return Decision(scored, record, nominate="")
+        return self._chosen(feasible, scored, diagnosis, record)
+
+    def _chosen(
+        self, feasible: NodeTable, scores: ScoreOutcome | None, diagnosis: Diagnosis, record: Record
+    ) -> Decision:
         n_rejected = 0
         if diagnosis.outcome is not None:
             n_rejected = int(np.count_nonzero(~diagnosis.outcome.feasible))
-        scores: ScoreOutcome | None = None
         position = 0
-        if len(feasible) > 1:
-            scored = self._score(pod, state, feasible, record)
-            if isinstance(scored, Status):
-                return Decision(scored, record, nominate="")
-            scores = scored
-            position = self._pick(scored.totals)
-            record.note_scores(scored)
+        if scores is not None:
+            position = self._pick(scores.totals)
+            record.note_scores(scores)
         record.node_name = str(feasible.names[position])
         return Decision(
             Status.success(),

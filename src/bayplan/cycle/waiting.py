@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bayplan.config.duration import Duration
 from bayplan.framework import SUCCESS, Code, Status
@@ -15,13 +15,36 @@ if TYPE_CHECKING:
     from bayplan.model import Pod
 
 
+class Timer(Protocol):
+    def cancel(self) -> object: ...
+
+
+class Future(Protocol):
+    """What a waiting pod awaits: the part of `asyncio.Future` that is used."""
+
+    def done(self) -> bool: ...
+
+    def set_result(self, result: Status, /) -> None: ...
+
+    def cancel(self) -> object: ...
+
+    def __await__(self) -> Generator[Any, None, Status]: ...
+
+
+class Loop(Protocol):
+    """Where timers run: an asyncio loop, or one of virtual time."""
+
+    def create_future(self) -> Future: ...
+
+    def call_later(self, delay: float, callback: Callable[..., object], /, *args: Any) -> Timer: ...
+
+
 class HeldPod:
     """Implements `framework.WaitingPod`."""
 
-    def __init__(self, pod: Pod, waits: Mapping[str, float]) -> None:
+    def __init__(self, pod: Pod, waits: Mapping[str, float], loop: Loop) -> None:
         self._pod = pod
-        loop = asyncio.get_running_loop()
-        self._decided: asyncio.Future[Status] = loop.create_future()
+        self._decided: Future = loop.create_future()
         #: Plugin → the timer that rejects the pod in its name.
         self._pending = {
             plugin: loop.call_later(seconds, self._time_out, plugin, seconds) for plugin, seconds in waits.items()
@@ -74,13 +97,18 @@ class HeldPod:
 class HeldPods:
     """Implements `framework.WaitingPods`."""
 
-    def __init__(self, on_decided: Callable[[Code, float], None] = lambda code, seconds: None) -> None:
-        """*on_decided* is told how a wait ended, and how long it was."""
+    def __init__(
+        self,
+        on_decided: Callable[[Code, float], None] = lambda code, seconds: None,
+        loop: Callable[[], Loop] = asyncio.get_running_loop,
+    ) -> None:
+        """*on_decided* is told how a wait ended, and how long it was; *loop* gives the one whose time counts."""
         self._by_uid: dict[str, HeldPod] = {}
         self._on_decided = on_decided
+        self._loop = loop
 
     def hold(self, pod: Pod, waits: Mapping[str, float]) -> None:
-        self._by_uid[pod.uid] = HeldPod(pod, waits)
+        self._by_uid[pod.uid] = HeldPod(pod, waits, self._loop())
 
     def get(self, uid: str) -> HeldPod | None:
         return self._by_uid.get(uid)

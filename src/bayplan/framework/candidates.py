@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final, NamedTuple, TypeAlias
 
 from bayplan.framework.state import CycleState
-from bayplan.framework.status import Status
+from bayplan.framework.status import SUCCESS, Status
 from bayplan.model import Pod, PodDisruptionBudget, earliest_start_time
 
 #: Added to every priority, so that a sum over more victims is never the smaller one (upstream MaxInt32+1).
@@ -19,6 +19,9 @@ _MIN_CHUNK: Final = 32
 #: highest priority, 3. the lowest sum of priorities, 4. the fewest victims, 5. the latest start of the most
 #: important ones.
 Rank: TypeAlias = tuple[int, int, int, int, float]
+
+#: Where the cycle state holds `Consulted`, while a PostFilter plugin is asked the second time.
+CONSULTED: Final = "bayplan/consulted"
 
 NO_VICTIMS: Final = Status.unresolvable("No preemption victims found for incoming pod")
 
@@ -51,6 +54,13 @@ class Candidate(NamedTuple):
     node_name: str
     victims: Victims
     rank: Rank
+
+
+class Consulted(NamedTuple):
+    """What the extenders left of the candidates, or the ERROR that one of them ended the search with."""
+
+    candidates: Sequence[Candidate]
+    status: Status = SUCCESS
 
 
 class Considered(NamedTuple):

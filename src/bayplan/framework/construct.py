@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from bayplan.config import Profile
@@ -27,10 +28,28 @@ def construct(registration: Registration, args: Any, handle: Handle) -> Plugin:
         ) from error
 
 
+def replace(old: Plugin, registration: Registration, args: Any, handle: Handle) -> Plugin:
+    """The plugin that *old* was, of the class as it is now; PluginError if it cannot take over."""
+    new = construct(registration, args, handle)
+    if hasattr(new, "carry_over"):
+        try:
+            new.carry_over(old)
+        except Exception as error:
+            raise PluginError(
+                f"plugin {new.name} ({registration.source}): its carry_over raised {type(error).__name__}: {error}"
+            ) from error
+    return new
+
+
 def construct_profile(
-    profile: Profile, registry: Registry, handle: Handle, observer: Observer | None = None
+    profile: Profile,
+    registry: Registry,
+    handle: Handle,
+    observer: Observer | None = None,
+    *,
+    make: Callable[[Registration, Any, Handle], Plugin] = construct,
 ) -> ProfilePlugins:
-    """Every plugin of *profile*, on its extension points."""
+    """Every plugin of *profile*, as *make* gives it, on its extension points."""
     made: dict[str, Plugin] = {}
     points: dict[str, list[Placed]] = {}
     for point, enabled in profile.points.items():
@@ -38,6 +57,6 @@ def construct_profile(
             continue  # the placement points are alpha in Kubernetes and have no plugins here
         for name, weight in enabled:
             if name not in made:
-                made[name] = construct(registry.get(name), profile.args.get(name), handle)
+                made[name] = make(registry.get(name), profile.args.get(name), handle)
             points.setdefault(point, []).append(Placed(made[name], weight))
     return ProfilePlugins(profile.scheduler_name, points, observer)

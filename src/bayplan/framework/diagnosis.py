@@ -23,7 +23,8 @@ class Diagnosis:
         #: Every node of the snapshot.
         self.nodes = nodes
         self.outcome: FilterOutcome | None = None
-        #: The status of a node that was looked at before the others, and is not among them: name → status.
+        #: The statuses of nodes that Filter did not reject when it looked at all of them, by name: a promised node
+        #: that was looked at before the others, nodes that only an extender spoke of.
         self.beforehand: dict[str, Status] = {}
         self.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
         self.pre_filter_message = ""
@@ -45,11 +46,18 @@ class Diagnosis:
 
     def add_outcome(self, outcome: FilterOutcome) -> None:
         self.outcome = outcome
-        self.beforehand = {
-            name: status for name, status in self.beforehand.items() if outcome.nodes.position(name) is None
-        }
+        self.beforehand = {name: status for name, status in self.beforehand.items() if not outcome.rejects(name)}
         for plugin, code in outcome.rejecting_plugins():
             self._blame(plugin, code)
+
+    def set_status(self, node_name: str, status: Status) -> None:
+        """An extender's word on a node, whatever the plugins said; the node need not exist."""
+        position = self.outcome.nodes.position(node_name) if self.outcome is not None else None
+        if self.outcome is None or position is None:
+            self.beforehand[node_name] = status
+        else:
+            self.beforehand.pop(node_name, None)
+            self.outcome.override(position, status)
 
     def _blame(self, plugin: str, code: Code) -> None:
         if not plugin:
@@ -72,7 +80,8 @@ class Diagnosis:
         """The rows, in the whole table, of the nodes whose status has *code*."""
         codes = np.full(len(self.nodes), self.absent.code, dtype=np.int8)
         for name, status in self.beforehand.items():
-            codes[self.nodes.position(name)] = status.code
+            if (position := self.nodes.position(name)) is not None:
+                codes[position] = status.code
         if self.outcome is not None:
             own = self.outcome.codes()
             judged = own != Code.SUCCESS

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
+    from bayplan.framework.loads import LoadFeeds
     from bayplan.framework.nodes import NodeTable
     from bayplan.framework.outcomes import FilterOutcome
     from bayplan.framework.status import Status
     from bayplan.framework.verdict import IntArray
-    from bayplan.model import Node, Pod
+    from bayplan.model import KubeObject, Pod
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -33,6 +34,17 @@ class Clock(Protocol):
         """Let others run for *seconds*; only for the binding cycle."""
 
 
+class Changes(Protocol):
+    """What changed in the snapshot since somebody last looked."""
+
+    @property
+    def position(self) -> int:
+        """To be remembered, and given to `since` the next time."""
+
+    def since(self, position: int) -> IntArray | None:
+        """The rows that changed since *position*; None if any may have, or rows were renumbered."""
+
+
 class Snapshot(Protocol):
     """The cluster as the current cycle sees it."""
 
@@ -43,6 +55,14 @@ class Snapshot(Protocol):
     @property
     def generation(self) -> int:
         """Changes whenever anything in the snapshot did."""
+
+    @property
+    def usage_changes(self) -> Changes:
+        """The rows whose node or pods changed."""
+
+    @property
+    def node_changes(self) -> Changes:
+        """The rows whose node changed."""
 
     def pods(self) -> Iterable[Pod]:
         """Every pod on any node."""
@@ -81,7 +101,7 @@ class EventRecorder(Protocol):
     """Emits events.k8s.io events."""
 
     def event(
-        self, regarding: Pod | Node, *, kind: str, reason: str, action: str, note: str, related: object = None
+        self, regarding: KubeObject, *, kind: str, reason: str, action: str, note: str, related: object = None
     ) -> None:
         """*kind* is Normal or Warning; *note* is cut at 1024 bytes as Kubernetes does."""
 
@@ -176,6 +196,9 @@ class Handle(Protocol):
 
     @property
     def informers(self) -> Informers: ...
+
+    @property
+    def loads(self) -> LoadFeeds: ...
 
     @property
     def client(self) -> Client: ...

@@ -168,6 +168,11 @@ class NodeTable(ABC):
         """Whether this is every node of the snapshot, in the snapshot's order."""
 
     @property
+    def has_pods(self) -> bool:
+        """False where an extender gave the nodes back whole: such nodes are scored as if they were empty."""
+        return True
+
+    @property
     @abstractmethod
     def names(self) -> NDArray[np.object_]:
         """The nodes' names; `nodes.names != "a"` is a mask."""

@@ -66,6 +66,11 @@ class FilterOutcome:
         if not status.is_success:
             self.overrides[position] = status
 
+    def rejects(self, node_name: str) -> bool:
+        """Whether the node is in the table and did not pass."""
+        position = self.nodes.position(node_name)
+        return position is not None and not self.feasible[position]
+
     def status(self, position: int) -> Status | None:
         """Why the node at *position* was rejected; None if it passed."""
         if position in self.overrides:

@@ -27,7 +27,8 @@ Queue
         the pod out, without an attempt and without an event. Must be quick and must not do I/O.
     ``less(first, second) -> bool`` or ``sort_key(pod_info) -> comparable``
         Order of the active queue. Exactly one plugin of a profile, the same one in all profiles.
-        `sort_key` is the faster form: it is asked once per pod, and smaller keys go first.
+        `sort_key` is the faster form: it is asked when the pod enters the queue and once more when it comes up,
+        and smaller keys go first. While a pod waits its key may grow, but not shrink.
     ``events_to_register() -> Sequence[ClusterEvent]`` (or a class attribute)
         Which events could make a pod schedulable that this plugin rejected; see `framework.events`.
         Without it every event tries the pod again.
@@ -79,6 +80,12 @@ Besides
     ``sign(pod) -> hashable | None``
         What of the pod this plugin's Filter and Score look at. Pods with equal signs get equal answers on an
         unchanged node, so the answers are kept instead of worked out again; see `reads`. None: do not keep.
+    ``carry_over(old) -> None``
+        When a saved file replaces the plugin in a running scheduler (`--reload`): once, on the new instance, after
+        its constructor and before it is asked anything. *old* is the instance of the class as it was. Take what
+        cannot be had otherwise, and take the very objects, not copies: pods that are past Reserve finish with
+        *old*. Callbacks of `handle.informers.on_change` are told about everything anew, so what comes from them
+        need not be taken. Without this method the new instance begins empty. Raising keeps *old* at work.
 """
 
 from __future__ import annotations
@@ -120,6 +127,10 @@ class Plugin:
 
     #: The type of this plugin's `pluginConfig` args, a subclass of `bayplan.Args`; None if it takes none.
     Args: ClassVar[type[Args] | None] = None
+
+    #: Extension points of earlier releases, as a configuration spells them: one that still enables the plugin
+    #: there gets a warning, not an error.
+    former_points: ClassVar[frozenset[str]] = frozenset()
 
     #: See `sign`. The default keeps nothing, which is right for every plugin.
     reads: ClassVar[Reads] = Reads.ANYTHING

@@ -88,6 +88,7 @@ POINT_BY_NAME: Final = {point.name: point for point in POINTS}
 EXTRA_METHODS: Final[tuple[Method, ...]] = (
     _method("sign", "pod"),
     _method("events_to_register"),
+    _method("carry_over", "old"),
 )
 
 METHODS: Final[dict[str, Method]] = {

@@ -2,8 +2,9 @@
 
 Comes in: a pod that fits nowhere and what each node said. Goes out: the best candidate with its victims, or
 why there is none. Nothing is evicted here. A plugin with other rules about who may be evicted derives from
-`Preemption` and overrides `is_victim` or `select_victims`. Where the pod's filters allow it the dry runs are made
-on many nodes at once (`preemption_batch`), with the same result; overriding `select_victims` rules that out.
+`Preemption` and overrides what stands under "what a policy may change". Where the pod's filters allow it the dry
+runs are made on many nodes at once (`preemption_batch`), with the same result; a policy that looks at more than
+the pods themselves (`ONE_BY_ONE`) rules that out.
 """
 
 from __future__ import annotations
@@ -12,14 +13,16 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from bayplan.framework.candidates import (
+    CONSULTED,
     NO_VICTIMS,
     Candidate,
     Considered,
+    Consulted,
     DryRun,
     Search,
     Victims,
@@ -32,12 +35,18 @@ from bayplan.framework.nodes import NodeInfo
 from bayplan.framework.plugin import PostFilterResult
 from bayplan.framework.preemption_batch import BatchedDryRun
 from bayplan.framework.state import CycleState
-from bayplan.framework.status import Code, Status
-from bayplan.framework.verdict import IntArray
+from bayplan.framework.status import SUCCESS, Code, Status
+from bayplan.framework.verdict import BoolArray, IntArray
 from bayplan.model import Pod, PodDisruptionBudget, importance_key
 
 if TYPE_CHECKING:
     from bayplan.framework.handle import Handle
+
+
+NO_CANDIDATE: Final = "no candidate node for preemption"
+TERMINATING: Final = "not eligible due to a terminating pod on the nominated node."
+#: Overriding one of these makes a dry run depend on more than the pods of its node.
+ONE_BY_ONE: Final = ("take_away", "is_satisfied", "select_victims")
 
 
 class Preemption:
@@ -66,24 +75,53 @@ class Preemption:
         """Whether *preemptor* may evict *victim*. May be asked about more nodes than are considered in the end."""
         return victim.priority < preemptor.priority
 
-    def why_not_eligible(self, pod: Pod, diagnosis: Diagnosis) -> str:
+    def makes_room(self, state: CycleState, node: NodeInfo, leaving: Pod, preemptor: Pod) -> bool:
+        """Whether *leaving*, on the node promised to *preemptor*, goes to make room for it."""
+        return self.is_victim(node, leaving, preemptor) and _is_being_preempted(leaving)
+
+    def no_victims(self, node_name: str, pod: Pod) -> Status:
+        """What is said of a node on which *pod* may evict nobody."""
+        return NO_VICTIMS
+
+    def with_victims(self, state: CycleState, pod: Pod) -> BoolArray | None:
+        """bool, shape (n_nodes,): the nodes of the snapshot with pods that *pod* may evict; None if only a look at
+        each of them tells."""
+        return None
+
+    def take_away(self, state: CycleState, pod: Pod, node: NodeInfo) -> list[Pod] | Status:
+        """Take every pod away that *pod* may evict from *node*; those pods, or why it failed."""
+        potential = self.potential_victims(node, pod)
+        for other in potential:
+            if not (status := self._move(state, pod, other, node, add=False)).is_success:
+                return status
+        return potential
+
+    def is_satisfied(self, state: CycleState, pod: Pod, *, sparing: bool) -> Status:
+        """Success if *pod* may run as things stand now, the filters apart; *sparing*: with a pod put back."""
+        return SUCCESS
+
+    def why_not_eligible(self, state: CycleState, pod: Pod, diagnosis: Diagnosis) -> str:
         """Why *pod* may not preempt now; empty if it may."""
         if pod.preemption_policy == "Never":
             return "not eligible due to preemptionPolicy=Never."
+        if self._handle.is_preempting(pod):
+            return TERMINATING
         nominated = pod.status.nominated_node_name
         if not nominated or diagnosis.status(nominated).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
             return ""
         position = self._handle.snapshot.nodes.position(nominated)
         if position is not None:
             node = self._handle.snapshot.nodes[position]
-            if any(self.is_victim(node, other, pod) and _is_being_preempted(other) for other in node.pods):
-                return "not eligible due to a terminating pod on the nominated node."
+            if any(other.is_terminating and self.makes_room(state, node, other, pod) for other in node.pods):
+                return TERMINATING
         return ""
 
     # --- the whole of it --------------------------------------------------------------------------
 
     def preempt(self, state: CycleState, pod: Pod, diagnosis: Diagnosis) -> PostFilterResult:
-        if reason := self.why_not_eligible(pod, diagnosis):
+        if (consulted := state.get(CONSULTED, Consulted)) is not None:
+            return _after_consulting(consulted)
+        if reason := self.why_not_eligible(state, pod, diagnosis):
             return PostFilterResult(None, Status.unschedulable(reason))
         candidates, refused = considered = self._find_candidates(state, pod, diagnosis)
         if not candidates:
@@ -92,8 +130,7 @@ class Preemption:
                 return PostFilterResult(None, Status.failed(_joined(errors)), detail=considered)
             message = _not_helpful(len(diagnosis.nodes), refused)
             return PostFilterResult("", Status.unschedulable(message), detail=considered)
-        best = min(candidates, key=lambda candidate: candidate.rank)
-        return PostFilterResult(best.node_name, Status.success(), best.victims.pods, considered)
+        return _best_of(considered)
 
     def _find_candidates(self, state: CycleState, pod: Pod, diagnosis: Diagnosis) -> Considered:
         """Dry runs on the nodes where evicting pods may help, until there are enough candidates."""
@@ -117,15 +154,22 @@ class Preemption:
 
     def _dry_run_by(self, given: DryRun) -> Callable[[IntArray], Iterable[tuple[str, Candidate | Status]]]:
         """Many nodes at once if that comes to the same, else one by one: rows → what was found at each."""
-        is_ours = type(self).select_victims is Preemption.select_victims
+        is_ours = all(getattr(type(self), name) is getattr(Preemption, name) for name in ONE_BY_ONE)
         if is_ours and self._handle.evaluation.judges_by_amounts(given.state):
-            return BatchedDryRun(given, self._handle, self.potential_victims, self._dry_run_one).at
+            return BatchedDryRun(
+                given, self._handle, self.potential_victims, self._dry_run_one, self.no_victims
+            ).at
         return lambda rows: self._one_by_one(given, rows)
 
     def _one_by_one(self, given: DryRun, rows: IntArray) -> Iterator[tuple[str, Candidate | Status]]:
+        nodes, has_victims = self._handle.snapshot.nodes, self.with_victims(given.state, given.pod)
+        names = nodes.names
         for row in rows.tolist():
-            node = self._handle.snapshot.nodes[row]
-            yield node.name, self._dry_run_one(given, node)
+            if has_victims is None or has_victims[row]:
+                node = nodes[row]
+                yield node.name, self._dry_run_one(given, node)
+            else:
+                yield names[row], self.no_victims(names[row], given.pod)
 
     def _dry_run_one(self, given: DryRun, node: NodeInfo) -> Candidate | Status:
         with self._handle.evaluation.what_if():
@@ -148,14 +192,12 @@ class Preemption:
     ) -> Victims | Status:
         """The fewest and least important pods of *node* to evict; a Status if that does not help."""
         # 1. Without all pods that may go, the pod must fit.
-        potential = self.potential_victims(node, pod)
-        for other in potential:
-            if not (status := self._move(state, pod, other, node, add=False)).is_success:
-                return status
+        potential = self.take_away(state, pod, node)
+        if isinstance(potential, Status):
+            return potential
         if not potential:
-            return NO_VICTIMS
-        status = self._handle.evaluation.filter_node(state, pod, node.name)
-        if not status.is_success:
+            return self.no_victims(node.name, pod)
+        if not (status := self._fits(state, pod, node, sparing=False)).is_success:
             return status
         # 2. Spare as many as possible: first those whose budget would be violated, the most important first.
         now = self._now()
@@ -179,10 +221,14 @@ class Preemption:
         """Put *other* back if the pod fits beside it."""
         if not (status := self._move(state, pod, other, node, add=True)).is_success:
             return status
-        if self._handle.evaluation.filter_node(state, pod, node.name).is_success:
+        if self._fits(state, pod, node, sparing=True).is_success:
             return True
         status = self._move(state, pod, other, node, add=False)
         return False if status.is_success else status
+
+    def _fits(self, state: CycleState, pod: Pod, node: NodeInfo, *, sparing: bool) -> Status:
+        status = self._handle.evaluation.filter_node(state, pod, node.name)
+        return self.is_satisfied(state, pod, sparing=sparing) if status.is_success else status
 
     def _move(self, state: CycleState, pod: Pod, other: Pod, node: NodeInfo, *, add: bool) -> Status:
         return self._handle.evaluation.move_pod(state, pod, other, node.name, add=add)
@@ -191,9 +237,23 @@ class Preemption:
         return datetime.fromtimestamp(self._handle.clock.now(), UTC)
 
 
+def _best_of(considered: Considered) -> PostFilterResult:
+    best = min(considered.candidates, key=lambda candidate: candidate.rank)
+    return PostFilterResult(best.node_name, Status.success(), best.victims.pods, considered)
+
+
+def _after_consulting(consulted: Consulted) -> PostFilterResult:
+    """The same question again, now that the extenders have spoken on the candidates."""
+    considered = Considered(consulted.candidates, {})
+    if not consulted.status.is_success:
+        return PostFilterResult(None, consulted.status, detail=considered)
+    if not consulted.candidates:
+        return PostFilterResult(None, Status.unschedulable(NO_CANDIDATE), detail=considered)
+    return _best_of(considered)
+
+
 def _is_being_preempted(pod: Pod) -> bool:
-    if not pod.is_terminating:
-        return False
+    """Whether a terminating pod goes because a scheduler wants its place."""
     return any(
         condition.type == "DisruptionTarget"
         and condition.status == "True"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from bayplan.framework.candidates import NO_VICTIMS, Candidate, DryRun, none_needed
+from bayplan.framework.candidates import Candidate, DryRun, none_needed
 from bayplan.framework.disruption import Budgets
 from bayplan.framework.flat_pods import FlatPods, RankedPods
 from bayplan.framework.status import Status
@@ -38,12 +38,14 @@ class BatchedDryRun:
         handle: Handle,
         potential_victims: Callable[[NodeInfo, Pod], list[Pod]],
         dry_run_one: Callable[[DryRun, NodeInfo], Found],
+        no_victims: Callable[[str, Pod], Status],
     ) -> None:
         self._given = given
         self._nodes = handle.snapshot.nodes
         self._evaluation = handle.evaluation
         self._potential_victims = potential_victims
         self._dry_run_one = dry_run_one
+        self._no_victims = no_victims
         self._budgets = Budgets(given.budgets)
         self._now_micros = micros_of(given.now)
         #: Nodes where pods count that are not there yet; those are looked at one by one.
@@ -63,15 +65,15 @@ class BatchedDryRun:
     def _together(self, nodes: Sequence[NodeInfo], rows: IntArray) -> list[Found] | None:
         """What was found at each node; None if a plugin failed: one by one it shows where."""
         potential = [self._potential_victims(node, self._given.pod) for node in nodes]
-        found: list[Found] = [NO_VICTIMS] * len(nodes)
+        found: dict[int, Found] = {}
         tried = [i for i, pods in enumerate(potential) if pods]
         if tried:
             answers = self._try(rows[tried], FlatPods([potential[i] for i in tried]))
             if answers is None:
                 return None
-            for i, answer in zip(tried, answers, strict=True):
-                found[i] = answer
-        return found
+            found = dict(zip(tried, answers, strict=True))
+        pod = self._given.pod
+        return [found[i] if i in found else self._no_victims(node.name, pod) for i, node in enumerate(nodes)]
 
     def _try(self, rows: IntArray, pods: FlatPods) -> list[Found] | None:
         given = self._given

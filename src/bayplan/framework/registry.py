@@ -7,6 +7,7 @@ in the group `bayplan.plugins`, and files or modules named by a reference, `path
 
 from __future__ import annotations
 
+import copy
 import difflib
 import hashlib
 import importlib
@@ -14,9 +15,10 @@ import importlib.metadata
 import importlib.util
 import sys
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any, Final, NamedTuple
 
 from bayplan.config.catalogue import PluginFacts
@@ -51,15 +53,23 @@ class Registry:
         builtin: Mapping[str, str] | None = None,
         default_plugins: Sequence[tuple[str, int]] = (),
         absent: Mapping[str, Absent] | None = None,
+        *,
+        family: Mapping[str, str] | None = None,
     ) -> None:
+        """*builtin* are kube-scheduler's own plugins, *family* those of scheduler-plugins; name → reference."""
+        self._builtin = dict(builtin or {})
         #: Name → reference, imported when first asked for.
         self._deferred: dict[str, tuple[str, str]] = {
-            name: (reference, "built in") for name, reference in (builtin or {}).items()
+            name: (reference, "built in") for name, reference in {**self._builtin, **(family or {})}.items()
         }
         self._registered: dict[str, Registration] = {}
         self._absent = dict(absent or {})
         #: The plugins that every profile starts with, in order, with their weights (0: none given).
         self.default_plugins: Sequence[tuple[str, int]] = tuple(default_plugins)
+
+    def stock(self) -> Registry:
+        """A registry of what kube-scheduler has, and nothing else: the one to judge its configurations with."""
+        return Registry(self._builtin, self.default_plugins, self._absent)
 
     def add(self, plugin: type[Plugin], source: str = "this program") -> Registration:
         """Register a class under its own name. A name that is taken by another class is an error."""
@@ -109,6 +119,25 @@ class Registry:
             raise PluginError(f"there is no plugin called {name!r}{_suggestion(name, self.names())}")
         return self._registered[name]
 
+    @property
+    def files(self) -> Sequence[str]:
+        """The files that plugins were loaded from, as they were named."""
+        return sorted({each.source for each in self._registered.values() if each.source.endswith(".py")})
+
+    def reloaded(self, files: Collection[str]) -> Registry:
+        """The same plugins, those of *files* loaded anew; PluginError if one of them cannot be.
+
+        This registry and its classes stay as they are.
+        """
+        reloaded = copy.copy(self)
+        reloaded._deferred = dict(self._deferred)
+        reloaded._registered = {name: each for name, each in self._registered.items() if each.source not in files}
+        modules = {file: _load_module(file, anew=True) for file in files}
+        for plugin, _, source in self._registered.values():
+            if source in modules:
+                reloaded.add(_find_class(modules[source], source, plugin.__name__), source)
+        return reloaded
+
     def names(self) -> Sequence[str]:
         return sorted({*self._registered, *self._deferred})
 
@@ -126,7 +155,7 @@ class Registry:
         else:
             return None
         plugin = registration.plugin
-        return PluginFacts(name=plugin.name, points=frozenset(registration.points), args=plugin.Args)
+        return PluginFacts(plugin.name, frozenset(registration.points), plugin.Args, plugin.former_points)
 
 
 def _shown_source(source: str) -> str:
@@ -151,38 +180,48 @@ def _find_class(module: ModuleType, target: str, class_name: str) -> type[Any]:
     return found
 
 
-def _load_module(target: str) -> ModuleType:
+def _load_module(target: str, *, anew: bool = False) -> ModuleType:
     """Import a module by name, or a file by path; a failure names the file, the line and the error."""
     try:
-        return _load_file(Path(target)) if target.endswith(".py") else importlib.import_module(target)
+        return _load_file(Path(target), anew=anew) if target.endswith(".py") else importlib.import_module(target)
     except PluginError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise PluginError(f"{target} does not load: {_where(error)}{type(error).__name__}: {error}") from error
 
 
-def _load_file(path: Path) -> ModuleType:
+class _FileLoader(SourceFileLoader):
+    """Compiles the file as it is: bytecode is kept by the second, and one can save twice in a second."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
+def _load_file(path: Path, *, anew: bool = False) -> ModuleType:
     if not path.is_file():
         raise PluginError(f"{path}: no such file")
     # The module's name carries the whole path, so that two files of one name do not meet.
     digest = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]
     name = f"bayplan_plugin_{path.stem}_{digest}"
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise PluginError(f"{path}: not a Python file")
-    module = importlib.util.module_from_spec(spec)
+    present = sys.modules.get(name)
+    if present is not None and not anew:
+        return present
+    loader = _FileLoader(name, str(path))
+    module = importlib.util.module_from_spec(ModuleSpec(name, loader, origin=str(path)))
+    module.__file__ = str(path)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        loader.exec_module(module)
     except BaseException:
-        del sys.modules[name]
+        if present is None:
+            del sys.modules[name]
+        else:
+            sys.modules[name] = present
         raise
     return module
 
 
-def _where(error: Exception) -> str:
+def _where(error: BaseException) -> str:
     """`line 12: ` of the innermost frame, for an error raised while a file was being loaded."""
     if isinstance(error, SyntaxError):
         return ""  # the error's own text has the line

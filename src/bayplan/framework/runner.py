@@ -8,13 +8,14 @@ knows neither the queue nor the cache. Its sibling for the binding cycle is in `
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable, Generator, Hashable, Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from bayplan.framework.answers import Answers, AskAlways, Scorer
 from bayplan.framework.calls import Bound, Caller, as_status, wrapped
+from bayplan.framework.candidates import CONSULTED, Considered, Consulted
 from bayplan.framework.diagnosis import Diagnosis
 from bayplan.framework.nodes import NodeInfo, NodeTable
 from bayplan.framework.outcomes import Decided, FilterOutcome, PluginScores, ScoreOutcome
@@ -34,6 +35,10 @@ MAX_PERMIT_SECONDS: Final = 15 * 60
 
 #: What a Filter plugin may read whose answer follows from the node objects and the amounts requested.
 _AMOUNTS: Final = (Reads.NODE, Reads.ALL_NODES, Reads.RESOURCES)
+
+
+#: Candidates go out, what extenders left of them comes in, a result is returned.
+PostFilterSteps: TypeAlias = Generator[Considered, Consulted | None, PostFilterResult]
 
 
 class PreFilterOutcome(NamedTuple):
@@ -242,20 +247,35 @@ class Runner:
         return state.skip_filter >= self._add_pod.keys() | self._remove_pod.keys()
 
     def post_filter(self, state: CycleState, pod: Pod, diagnosis: Diagnosis) -> PostFilterResult:
+        steps = self.post_filter_steps(state, pod, diagnosis)
+        while True:
+            try:
+                steps.send(None)  # nobody is asked about candidates
+            except StopIteration as end:
+                result: PostFilterResult = end.value
+                return result
+
+    def post_filter_steps(self, state: CycleState, pod: Pod, diagnosis: Diagnosis) -> PostFilterSteps:
+        """The same step by step: stops at every plugin that found candidates for preemption, and takes what the
+        extenders left of them; None to leave them as they are."""
         with self._plugins.timed("PostFilter") as done:
-            result = self._post_filter(state, pod, diagnosis)
+            result = yield from self._post_filter(state, pod, diagnosis)
             done(result.status)
             return result
 
-    def _post_filter(self, state: CycleState, pod: Pod, diagnosis: Diagnosis) -> PostFilterResult:
+    def _post_filter(self, state: CycleState, pod: Pod, diagnosis: Diagnosis) -> PostFilterSteps:
         nominated: str | None = None
         reasons: list[str] = []
         rejected_by = ""
         for bound in self._plugins.on("postFilter"):
-            answer = self._caller.call(bound, state, pod, diagnosis)
-            result = answer if isinstance(answer, PostFilterResult) else PostFilterResult(None, answer)
-            status = as_status(bound, result.status)
-            result = result._replace(status=status)
+            result = self._post_filter_one(bound, state, pod, diagnosis)
+            if result.status.is_success and isinstance(result.detail, Considered) and result.detail.candidates:
+                consulted = yield result.detail
+                if consulted is not None:
+                    state.write(CONSULTED, consulted)
+                    result = self._post_filter_one(bound, state, pod, diagnosis)
+                    state.delete(CONSULTED)
+            status = result.status
             if status.is_success:
                 return result
             if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
@@ -267,6 +287,13 @@ class Runner:
             reasons.extend(status.reasons)
             rejected_by = rejected_by or bound.name
         return PostFilterResult(nominated, Status(Code.UNSCHEDULABLE, reasons, plugin=rejected_by))
+
+    def _post_filter_one(
+        self, bound: Bound, state: CycleState, pod: Pod, diagnosis: Diagnosis
+    ) -> PostFilterResult:
+        answer = self._caller.call(bound, state, pod, diagnosis)
+        result = answer if isinstance(answer, PostFilterResult) else PostFilterResult(None, answer)
+        return result._replace(status=as_status(bound, result.status))
 
     # --- scheduling cycle: choice -----------------------------------------------------------------
 

@@ -6,6 +6,7 @@ away from zero; binary amounts are capped at the largest int64; a text that look
 """
 
 import re
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 DECIMAL_SI: Final = "DecimalSI"
@@ -61,6 +62,7 @@ class _Number(NamedTuple):
         return self.digits + self.decimals
 
 
+@lru_cache(maxsize=65536)
 def parse_text(text: str) -> Parsed:
     """Read a quantity; white space around it is ignored. Raises QuantityError."""
     stripped = text.strip(_WHITE_SPACE)

@@ -177,6 +177,16 @@ class SchedulerFamilies:
             "result",
             stability=ALPHA,
         )
+        # --- extenders, of which kube-scheduler counts no more than goroutines --------------------
+        self.extender_request_duration = Histogram(
+            "bayplan_extender_client_request_duration_seconds",
+            "Latency of requests to extenders, by the verb and whether a usable answer came.",
+            "extender",
+            "verb",
+            "result",
+            buckets=_REQUEST,
+            stability=ALPHA,
+        )
         # --- the rest -----------------------------------------------------------------------------
         self.goroutines = Gauge(
             "scheduler_goroutines",
@@ -236,6 +246,13 @@ class ProcessFamilies:
             "code",
             "method",
             "host",
+            stability=ALPHA,
+        )
+        self.events_total = Counter(
+            "bayplan_events_total",
+            "Number of events by what became of them: written, refused by the API server, expired before they "
+            "could be written, or dropped because too many were queued or the process ended.",
+            "result",
             stability=ALPHA,
         )
         self.workqueue_depth = Gauge("workqueue_depth", "Current depth of workqueue", "name", stability=BETA)

@@ -21,6 +21,7 @@ MAX_ATTEMPTS_LABEL: Final = 15
 #: Sets of plugins that skip a pod; there are not nearly as many.
 MAX_SETS: Final = 1024
 #: Work that kube-scheduler hands to goroutines and a cycle does itself here.
+PRIORITIZING_EXTENDER: Final = "prioritizing_extender"
 IN_THE_CYCLE: Final = ("Filter", "Score", "InterPodAffinity", "DefaultPreemption")
 
 
@@ -109,7 +110,7 @@ class ProfileMetrics:
             number.value += 1
         for step, seconds in record.steps:
             if step == "Filter":
-                self._filter_done(decision.status, seconds)
+                self._filter_done(decision.status, seconds, succeeded=record.filter is not None)
             elif step == "PostFilter" and self._preempts:
                 self._preemption_attempts.value += 1
         if record.filter is not None:
@@ -130,9 +131,9 @@ class ProfileMetrics:
                 self._by_skipped[key] = asked
         return asked
 
-    def _filter_done(self, status: Any, seconds: float) -> None:
+    def _filter_done(self, status: Any, seconds: float, *, succeeded: bool) -> None:
         """Filter has no status of its own: that no node fits is the pod's, and a success of Filter."""
-        label = "Success" if status.is_success or status.is_rejection else "Error"
+        label = "Success" if succeeded or status.is_success or status.is_rejection else "Error"
         done = self._filter_times.get(label)
         if done is None:
             duration = self._families.extension_point_duration
@@ -226,6 +227,20 @@ class SchedulerMetrics:
         result = "success" if succeeded else "error"
         self.families.preemption_goroutines_duration.labels(result).observe(seconds)
         self.families.preemption_goroutines_execution_total.labels(result).inc()
+
+    # --- extenders --------------------------------------------------------------------------------
+
+    def extender_asked(self, extender: str, *, prioritizes: bool) -> None:
+        if prioritizes:
+            self.families.goroutines.labels(PRIORITIZING_EXTENDER).inc()
+
+    def extender_answered(
+        self, extender: str, verb: str, seconds: float, *, failed: bool, prioritizes: bool
+    ) -> None:
+        if prioritizes:
+            self.families.goroutines.labels(PRIORITIZING_EXTENDER).inc(-1)
+        result = "error" if failed else "success"
+        self.families.extender_request_duration.labels(extender, verb, result).observe(seconds)
 
     # --- queue and watch --------------------------------------------------------------------------
 

@@ -54,6 +54,11 @@ class ProcessMetrics:
     def set_leading(self, lease: str, leading: bool) -> None:
         self.families.leader_election_master_status.labels(lease).set(int(leading))
 
+    def set_events(self, counts: Mapping[str, int]) -> None:
+        """Result → how many events came to it."""
+        for result, count in counts.items():
+            self.families.events_total.labels(result).set(count)
+
     def set_depths(self, depths: Mapping[str, int]) -> None:
         for name, depth in depths.items():
             self.families.workqueue_depth.labels(name).set(depth)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping
 from time import perf_counter
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -39,6 +39,26 @@ class ScoreView(Protocol):
     def totals(self) -> Any: ...
 
 
+class ExtenderAnswer(NamedTuple):
+    """What one extender said to one verb."""
+
+    #: Its URL.
+    extender: str
+    #: filter, prioritize, preempt.
+    verb: str
+    seconds: float
+    #: What went wrong; empty if nothing did.
+    error: str = ""
+    #: Whether the error was passed over.
+    ignored: bool = False
+    #: filter: nodes it turned down with a reason; node → reason.
+    failed: Mapping[str, str] = {}
+    #: prioritize: node → score times weight, as it was added.
+    scores: Mapping[str, int] = {}
+    #: How many nodes, or candidates of preemption, it left.
+    n_left: int = 0
+
+
 class Record:
     """One attempt at one pod."""
 
@@ -46,7 +66,9 @@ class Record:
         "_start",
         "_step",
         "_step_start",
+        "extenders",
         "filter",
+        "message",
         "node_name",
         "pod_key",
         "pod_uid",
@@ -62,10 +84,14 @@ class Record:
         self.pod_uid = pod_uid
         self.profile_name = profile_name
         self.node_name = ""
+        #: Why there is no node: the text of the pod's condition.
+        self.message = ""
         self.filter: FilterView | None = None
         self.scores: ScoreView | None = None
         #: What preemption considered, where it was asked.
         self.preemption: object | None = None
+        #: What extenders answered, in the order of asking; empty without any.
+        self.extenders: list[ExtenderAnswer] = []
         #: (extension point, seconds), in order.
         self.steps: list[tuple[str, float]] = []
         self.seconds = 0.0
@@ -96,7 +122,7 @@ class Record:
     def compact(self) -> None:
         """Keep the same facts in less space."""
         if self.scores is not None and not isinstance(self.scores, CompactScores):
-            self.scores = CompactScores(self.scores)
+            self.scores = CompactScores(self.scores, wide=bool(self.extenders))
 
     @property
     def n_bytes(self) -> int:
@@ -119,13 +145,14 @@ class CompactScores:
 
     __slots__ = ("by_plugin", "names", "totals")
 
-    def __init__(self, scores: ScoreView) -> None:
+    def __init__(self, scores: ScoreView, *, wide: bool = False) -> None:
+        """*wide*: the totals may be beyond 32 bits, because extenders' scores have no bounds."""
         self.names = scores.nodes.names
         self.by_plugin = {
             plugin: CompactPluginScores(own.raw, own.normalized, own.weight)
             for plugin, own in scores.by_plugin.items()
         }
-        self.totals = scores.totals.astype(np.int32)
+        self.totals = scores.totals if wide else scores.totals.astype(np.int32)
 
     @property
     def nodes(self) -> CompactScores:
@@ -169,11 +196,14 @@ class Ring:
         self._max_bytes = max_bytes
         self._n_bytes = 0
         self._records: deque[Record] = deque()
+        #: How many records there have been, those that made room included.
+        self.n_added = 0
 
     def add(self, record: Record) -> None:
         """Keep *record*, compacted; the oldest ones make room."""
         record.compact()
         self._records.append(record)
+        self.n_added += 1
         self._n_bytes += record.n_bytes
         while self._n_bytes > self._max_bytes and len(self._records) > 1:
             self._n_bytes -= self._records.popleft().n_bytes
@@ -184,6 +214,11 @@ class Ring:
     def history(self, pod_key: str) -> Iterator[Record]:
         """The attempts at one pod, the latest first."""
         return (record for record in reversed(self._records) if record.pod_key == pod_key)
+
+    def since(self, n_seen: int) -> list[Record]:
+        """What was added after the first *n_seen* records, as far as it is still there."""
+        n_new = min(self.n_added - n_seen, len(self._records))
+        return [self._records[position] for position in range(len(self._records) - n_new, len(self._records))]
 
     @property
     def n_bytes(self) -> int:

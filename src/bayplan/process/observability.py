@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from bayplan.client import KubeClient, Transport, load_access
@@ -51,6 +52,7 @@ class Observability:
         def refresh() -> None:
             service.refresh_metrics()
             self.process.set_depths({"events": broadcaster.n_queued})
+            self.process.set_events(asdict(broadcaster.counts))
             elector = election()
             if elector is not None:
                 self.process.set_leading(LEASE_METRIC_NAME, elector.is_leader())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Final
 
 from bayplan.client import (
@@ -19,11 +19,13 @@ from bayplan.client import (
     LeaseLock,
     Outcome,
     Transport,
+    event_client,
     load_access,
     new_identity,
 )
 from bayplan.clock import SystemClock
 from bayplan.config import to_yaml
+from bayplan.controllers.manager import FAMILY, Manager
 from bayplan.observe import klog
 from bayplan.observe.health import Check
 from bayplan.observe.process_metrics import KUBERNETES
@@ -33,6 +35,7 @@ from bayplan.process.observability import (
     Serving,
     make_endpoints,
 )
+from bayplan.process.reloading import Reloader
 from bayplan.process.settings import Settings
 from bayplan.server import ServingError
 from bayplan.service import SchedulerService
@@ -50,8 +53,14 @@ EXIT_FAILED: Final = 1
 _LEASE_CONNECTIONS: Final = 2
 
 
-def main(loaded: Loaded, registry: Registry, settings: Settings) -> int:
-    """Run until a signal, or until the lease is lost; the exit status."""
+def main(
+    loaded: Loaded,
+    registry: Registry,
+    settings: Settings,
+    *,
+    reload: Callable[[Registry], Loaded] | None = None,
+) -> int:
+    """Run until a signal, or until the lease is lost; the exit status. *reload* is for `Reloader`, if wanted."""
     of_log = settings.log
     verbosity = klog.set_up(
         of_log.verbosity, form=of_log.form, modules=of_log.modules, split_stream=of_log.split_stream
@@ -64,16 +73,24 @@ def main(loaded: Loaded, registry: Registry, settings: Settings) -> int:
         runner = asyncio.Runner()
     with runner:
         try:
-            return runner.run(run(loaded, registry, settings, verbosity))
+            return runner.run(run(loaded, registry, settings, verbosity, reload=reload))
         except (AccessError, ServingError) as error:
             print(f"Error: {error}", file=sys.stderr)
             return EXIT_FAILED
 
 
 async def run(
-    loaded: Loaded, registry: Registry, settings: Settings, verbosity: klog.Verbosity | None = None
+    loaded: Loaded,
+    registry: Registry,
+    settings: Settings,
+    verbosity: klog.Verbosity | None = None,
+    *,
+    reload: Callable[[Registry], Loaded] | None = None,
 ) -> int:
-    return await Process(loaded, registry, settings, verbosity or klog.Verbosity(settings.log.verbosity)).run()
+    process = Process(loaded, registry, settings, verbosity or klog.Verbosity(settings.log.verbosity))
+    if reload is not None:
+        process.reload_with(registry, reload)
+    return await process.run()
 
 
 class Process:
@@ -85,7 +102,10 @@ class Process:
         self._clock = SystemClock()
         self._stop = asyncio.Event()
         self._synced = False
+        #: Whether something that must never end has ended.
+        self._failed = False
         self._election: LeaderElector | None = None
+        self._reloader: Reloader | None = None
         self._observability = Observability(settings, self._clock)
         access = load_access(settings.kubeconfig, master=settings.master)
         self._transport = Transport(access, self._clock, observer=self._observability.process)
@@ -97,7 +117,8 @@ class Process:
             burst=connection.burst,
             may_bind=self._may_bind,
         )
-        self._broadcaster = EventBroadcaster(self._client, self._clock)
+        self._event_client = event_client(self._transport, self._clock, qps=connection.qps, burst=connection.burst)
+        self._broadcaster = EventBroadcaster(self._event_client, self._clock)
         self._service = SchedulerService(
             loaded,
             registry,
@@ -106,6 +127,7 @@ class Process:
             clock=self._clock,
             max_unschedulable_seconds=settings.max_unschedulable_seconds,
             metrics=self._observability.scheduler,
+            breaker=settings.extender_breaker,
         )
         self._observability.watch(self._service, self._broadcaster, lambda: self._election)
         self._serving = Serving(settings, self._transport, self._clock)
@@ -120,6 +142,10 @@ class Process:
                 checks=self._checks(),
             )
         )
+
+    def reload_with(self, registry: Registry, configure: Callable[[Registry], Loaded]) -> None:
+        """Load the plugin files of *registry* anew when they are saved."""
+        self._reloader = Reloader(self._service, registry, configure)
 
     def _may_bind(self) -> bool:
         if not self._loaded.config.leader_election.leader_elect:
@@ -147,17 +173,28 @@ class Process:
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, self._stop.set)
         config = self._loaded.config
+        watching = asyncio.create_task(self._stop_when_blind())
         try:
             if self._server is not None:
                 await self._server.start()
             if not (config.delay_cache_until_active and config.leader_election.leader_elect):
                 await self._sync()
             if config.leader_election.leader_elect:
-                return await self._lead()
-            await self._service.schedule(self._stop)
-            return EXIT_OK
+                status = await self._lead()
+            else:
+                await self._schedule()
+                status = EXIT_OK
+            return EXIT_FAILED if self._failed else status
         finally:
+            watching.cancel()
             await self._close()
+
+    async def _stop_when_blind(self) -> None:
+        """A scheduler that is blind to a part of the cluster decides wrongly for ever: better a new one."""
+        failure = await self._service.informers.wait_failed()
+        log.error(failure.error, "Watch ended for good, stopping", trace=failure.error, resource=failure.name)
+        self._failed = True
+        self._stop.set()
 
     def _greet(self) -> None:
         settings = self._settings
@@ -176,6 +213,19 @@ class Process:
         self._synced = self._service.informers.is_synced
         if self._synced:
             log.info("Handlers synced", v=3)
+
+    async def _schedule(self) -> None:
+        """Try pods until the stop; the controllers, if they are wanted, work as long as that."""
+        kinds = FAMILY if self._settings.controllers else ()
+        beside = [asyncio.create_task(Manager(self._client, self._clock, kinds).run(), name="controllers")]
+        if self._reloader is not None:
+            beside.append(asyncio.create_task(self._reloader.run(), name="reloader"))
+        try:
+            await self._service.schedule(self._stop)
+        finally:
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
 
     async def _lead(self) -> int:
         """Schedule while we lead. A lost lease ends the process: somebody else may be at it already."""
@@ -204,7 +254,7 @@ class Process:
             if leading.is_set():
                 if config.delay_cache_until_active:
                     await self._sync()
-                await self._service.schedule(self._stop)
+                await self._schedule()
             election.stop()
             if await running is Outcome.LOST:
                 log.error(None, "Leaderelection lost")
@@ -219,6 +269,7 @@ class Process:
         if self._server is not None:
             await self._server.stop()
         await self._serving.close()
+        await self._event_client.close()
         await self._client.close()
 
 

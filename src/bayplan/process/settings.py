@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from bayplan.extender import BreakerSettings
 from bayplan.observe.features import FeatureGates
 from bayplan.observe.klog import VModule
 from bayplan.queue.queue import MAX_UNSCHEDULABLE_SECONDS
@@ -46,6 +47,10 @@ class Settings:
     access: AccessSettings = field(default_factory=AccessSettings)
     gates: FeatureGates = field(default_factory=lambda: FeatureGates({}))
     max_unschedulable_seconds: float = MAX_UNSCHEDULABLE_SECONDS
+    #: None: extenders are asked whatever they did before.
+    extender_breaker: BreakerSettings | None = None
+    #: Whether to keep the status of PodGroups and ElasticQuotas as well.
+    controllers: bool = False
     disabled_metrics: tuple[str, ...] = ()
     #: Every flag as text, for /flagz.
     flags: Mapping[str, str] = field(default_factory=dict)

@@ -1,5 +1,6 @@
 """The queue: pods that wait to be scheduled, and the nodes they were promised. Pure; the clock is injected."""
 
+from bayplan.framework.extenders import EXTENDER
 from bayplan.queue.events import (
     ASSIGNED_POD,
     ASSIGNED_POD_ADD,
@@ -7,7 +8,6 @@ from bayplan.queue.events import (
     UNSCHEDULED_POD,
     QueueEvent,
 )
-from bayplan.queue.hints import EXTENDER
 from bayplan.queue.nominator import PodNominator
 from bayplan.queue.observer import PendingCounts, QueueObserver
 from bayplan.queue.pending import PendingPod

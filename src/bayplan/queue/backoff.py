@@ -33,8 +33,15 @@ class BackoffQueue:
         self._clock = clock
         self._initial = round(initial_seconds * _NANOSECONDS)
         self._max = round(max_seconds * _NANOSECONDS)
-        self._rejected = PodHeap(lambda info: (self.expiration(info), sort_key(info)))
+        self._rejected = PodHeap(self._with_expiration(sort_key))
         self._broken = PodHeap(self.expiration)
+
+    def _with_expiration(self, sort_key: SortKey) -> SortKey:
+        return lambda info: (self.expiration(info), sort_key(info))
+
+    def sort_by(self, sort_key: SortKey) -> None:
+        """Pods whose backoffs end together are in another order from now on."""
+        self._rejected.sort_by(self._with_expiration(sort_key))
 
     # --- time -------------------------------------------------------------------------------------
 

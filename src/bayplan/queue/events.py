@@ -60,6 +60,7 @@ ASSIGNED_POD_DELETE: Final = QueueEvent(ASSIGNED_POD, Action.DELETE)
 UNSCHEDULED_POD_ADD: Final = QueueEvent(UNSCHEDULED_POD, Action.ADD)
 UNSCHEDULED_POD_UPDATE: Final = QueueEvent(UNSCHEDULED_POD, Action.UPDATE)
 UNSCHEDULABLE_TIMEOUT: Final = QueueEvent(Resource.ANY, Action.ALL, "UnschedulableTimeout")
+PLUGINS_CHANGED: Final = QueueEvent(Resource.ANY, Action.ALL, "PluginsChanged")
 FORCE_ACTIVATE: Final = QueueEvent(Resource.ANY, Action.ALL, "ForceActivate")
 
 # Moves that no cluster event caused.

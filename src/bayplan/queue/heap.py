@@ -6,7 +6,7 @@ import functools
 import itertools
 import logging
 from collections.abc import Callable, Iterator
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, heapreplace
 from typing import Any, TypeAlias
 
 from bayplan.framework import Plugin
@@ -25,6 +25,7 @@ class PodHeap:
     """Pods by key (`namespace/name`), the first of them at hand. Equals leave in the order they came.
 
     A removed pod leaves a dead entry behind, which is dropped when it comes up or when the dead are the majority.
+    A key may have grown since (a pod's group has failed, say): the pod that comes up is asked for it again.
     """
 
     def __init__(self, sort_key: SortKey) -> None:
@@ -47,6 +48,14 @@ class PodHeap:
             self._heap = list(self._entries.values())
             heapify(self._heap)
 
+    def sort_by(self, sort_key: SortKey) -> None:
+        """The order is another one from now on."""
+        self._sort_key = sort_key
+        for entry in self._entries.values():
+            entry[0] = sort_key(entry[3])
+        self._heap = list(self._entries.values())
+        heapify(self._heap)
+
     def get(self, key: str) -> QueuedPodInfo | None:
         entry = self._entries.get(key)
         return None if entry is None else entry[3]
@@ -60,9 +69,17 @@ class PodHeap:
         return info
 
     def peek(self) -> QueuedPodInfo | None:
-        while self._heap and self._heap[0][3] is None:
-            heappop(self._heap)
-        return self._heap[0][3] if self._heap else None
+        heap = self._heap
+        while heap:
+            first = heap[0]
+            if first[3] is None:
+                heappop(heap)
+            elif (key := self._sort_key(first[3])) != first[0]:
+                first[0] = key
+                heapreplace(heap, first)
+            else:
+                return first[3]  # type: ignore[no-any-return]
+        return None
 
     def pop(self) -> QueuedPodInfo | None:
         info = self.peek()

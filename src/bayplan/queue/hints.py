@@ -21,14 +21,13 @@ from bayplan.framework import (
     Resource,
     registered_events,
 )
+from bayplan.framework.extenders import EXTENDER
 from bayplan.model import KubeObject, Pod
 from bayplan.queue.events import QueueEvent
 from bayplan.queue.pod_info import QueuedPodInfo
 
 logger = logging.getLogger("bayplan.queue")
 
-#: Stands among a pod's rejectors for extenders, which register nothing: any event may change their mind.
-EXTENDER: Final = "Extender"
 #: Only plugins that can turn a pod down are worth listening to.
 _REJECTING_METHODS: Final = ("pre_enqueue", "pre_filter", "filter", "filter_nodes", "reserve", "permit")
 _ANY_EVENT: Final = ClusterEvent(Resource.ANY, Action.ALL)

@@ -14,7 +14,7 @@ from bayplan.observe import klog
 from bayplan.queue import events
 from bayplan.queue.backoff import BackoffQueue
 from bayplan.queue.gates import Gates
-from bayplan.queue.heap import PodHeap, sort_key_of
+from bayplan.queue.heap import PodHeap, SortKey, sort_key_of
 from bayplan.queue.hints import Strategy
 from bayplan.queue.observer import PendingCounts, QueueObserver
 from bayplan.queue.pod_info import QueuedPodInfo
@@ -42,8 +42,7 @@ class Places:
         observer: QueueObserver,
         on_ready: Callable[[], None],
     ) -> None:
-        # All profiles have the same QueueSort plugin.
-        sort_key = sort_key_of(next(iter(profiles.values())).on("queueSort")[0].plugin)
+        sort_key = _sort_key(profiles)
         self.active = PodHeap(sort_key)
         self.backoff = BackoffQueue(
             clock, sort_key, initial_seconds=initial_backoff_seconds, max_seconds=max_backoff_seconds
@@ -53,6 +52,15 @@ class Places:
         self._gates = Gates(profiles, observer)
         self._observer = observer
         self._on_ready = on_ready
+
+    def use_plugins(self, profiles: Mapping[str, ProfilePlugins]) -> None:
+        """Other plugins from now on: another order, other gates; every pod that waits may be tried at once."""
+        self.active.sort_by(_sort_key(profiles))
+        self.backoff.sort_by(_sort_key(profiles))
+        self._gates = Gates(profiles, self._observer)
+        for info in (*self.unschedulable, *self.backoff):
+            self.backoff.remove(info.key)
+            self.move_to_active(info, events.PLUGINS_CHANGED.label)
 
     def get(self, key: str) -> QueuedPodInfo | None:
         return self.active.get(key) or self.backoff.get(key) or self.unschedulable.get(key)
@@ -135,3 +143,8 @@ class Places:
                 yield f"{info.key} can be popped and is gated"
         keys = [info.key for place in (self.active, self.backoff, self.unschedulable) for info in place]
         yield from (f"{key} is in two places" for key in set(keys) if keys.count(key) > 1)
+
+
+def _sort_key(profiles: Mapping[str, ProfilePlugins]) -> SortKey:
+    # All profiles have the same QueueSort plugin.
+    return sort_key_of(next(iter(profiles.values())).on("queueSort")[0].plugin)

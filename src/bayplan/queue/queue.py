@@ -78,6 +78,7 @@ class SchedulingQueue:
         self._observer: QueueObserver = observer if observer is not None else NoObserver()
         self._max_unschedulable_seconds = max_unschedulable_seconds
         self._next_leftover_check = clock.now() + LEFTOVER_CHECK_SECONDS
+        self._has_extenders = has_extenders
         self._hints = QueueingHints(profiles, has_extenders=has_extenders)
         self._in_flight = InFlightPods()
         self._places = Places(
@@ -236,6 +237,12 @@ class SchedulingQueue:
                 self._places.move_to_active(info, events.FORCE_ACTIVATE.label, is_checked=True)
             elif pod.uid in self._in_flight:
                 self._in_flight.log(events.FORCE_ACTIVATE, None, pod)
+
+    def use_plugins(self, profiles: Mapping[str, ProfilePlugins]) -> None:
+        """The profiles have other plugins from now on, which may think otherwise of every pod that waits."""
+        self._hints = QueueingHints(profiles, has_extenders=self._has_extenders)
+        self._places.use_plugins(profiles)
+        self._in_flight.log(events.PLUGINS_CHANGED, None, None)
 
     # --- from the clock ---------------------------------------------------------------------------
 

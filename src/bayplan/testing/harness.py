@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from bayplan import config
-from bayplan.framework import Plugin
+from bayplan.framework import Plugin, Registry
 from bayplan.model import KubeObject, Node, Pod
 from bayplan.scheduler import Profile, Scheduler, default_registry
 from bayplan.testing.time import VirtualClock
@@ -27,8 +27,8 @@ profiles:
 class Harness:
     """Schedules pods one by one; each one placed counts for the next.
 
-    *plugins* are added to the default plugins; with *only* they run alone. *configuration* is the text of a
-    KubeSchedulerConfiguration to use instead.
+    *plugins*, classes or references such as `file.py:Class`, are added to the default plugins; with *only* they
+    run alone. *configuration* is the text of a KubeSchedulerConfiguration to use instead.
     """
 
     def __init__(
@@ -37,20 +37,14 @@ class Harness:
         nodes: Iterable[Node] = (),
         pods: Iterable[Pod] = (),
         objects: Iterable[KubeObject] = (),
-        plugins: Iterable[type[Plugin]] = (),
+        plugins: Iterable[type[Plugin] | str] = (),
         only: bool = False,
         configuration: str | None = None,
         seed: int = 0,
     ) -> None:
-        plugins = list(plugins)
-        registry = default_registry()
-        for plugin in plugins:
-            registry.add(plugin)
-        if configuration is None:
-            configuration = _HEAD + _profile(plugins, only=only)
+        registry, read = prepared(plugins, configuration, only=only)
         self.clock = VirtualClock()
-        loaded = config.load(configuration, source="configuration", catalogue=registry)
-        self.scheduler = Scheduler(loaded, registry, clock=self.clock, seed=seed)
+        self.scheduler = Scheduler(read(registry), registry, clock=self.clock, seed=seed)
         self.add(*nodes, *objects, *pods)
 
     def add(self, *objects: KubeObject) -> None:
@@ -79,6 +73,21 @@ class Harness:
         if decision.node_name:
             self.scheduler.cache.assume(pod, decision.node_name)
         return decision
+
+
+def prepared(
+    plugins: Iterable[type[Plugin] | str], configuration: str | None, *, only: bool
+) -> tuple[Registry, Callable[[Registry], config.Loaded]]:
+    """A registry that knows *plugins*, and how to read the text *configuration* with one; without a text, one that
+    adds *plugins* to the default ones is made up."""
+    registry = default_registry()
+    registered = [
+        registry.add_reference(each) if isinstance(each, str) else registry.add(each) for each in plugins
+    ]
+    text = configuration
+    if text is None:
+        text = _HEAD + _profile([each.plugin for each in registered], only=only)
+    return registry, lambda known: config.load(text, source="configuration", catalogue=known)
 
 
 def _profile(plugins: list[type[Plugin]], *, only: bool) -> str:

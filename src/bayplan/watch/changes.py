@@ -15,12 +15,14 @@ from bayplan.model import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
+    ElasticQuota,
     KubeObject,
     Node,
     ObjectError,
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
+    PodGroup,
     Quantity,
     QuantityError,
     QuantityText,
@@ -30,7 +32,7 @@ from bayplan.model import (
 from bayplan.queue.events import ASSIGNED_POD, UNSCHEDULED_POD, QueueEvent
 
 #: The kinds whose changes are told as they are. Kinds that are not here (a Service, say) help no pod.
-RESOURCES: Final[Mapping[type[KubeObject], Resource]] = MappingProxyType(
+RESOURCES: Final[Mapping[type[KubeObject], Resource | str]] = MappingProxyType(
     {
         PersistentVolume: Resource.PERSISTENT_VOLUME,
         PersistentVolumeClaim: Resource.PERSISTENT_VOLUME_CLAIM,
@@ -39,6 +41,8 @@ RESOURCES: Final[Mapping[type[KubeObject], Resource]] = MappingProxyType(
         CSIDriver: Resource.CSI_DRIVER,
         CSIStorageCapacity: Resource.CSI_STORAGE_CAPACITY,
         VolumeAttachment: Resource.VOLUME_ATTACHMENT,
+        PodGroup: "podgroups.v1alpha1.scheduling.x-k8s.io",
+        ElasticQuota: "elasticquotas.v1alpha1.scheduling.x-k8s.io",
     }
 )
 

@@ -58,6 +58,8 @@ class ClusterHandlers:
         """An object was created (*old* is None), updated or deleted (*new* is None)."""
         changed = new if new is not None else old
         if isinstance(changed, Pod):
+            if self._objects.is_asked_for(Pod):
+                (self._objects.set if new is not None else self._objects.remove)(changed)
             self._pod_changed(cast("Pod | None", old), cast("Pod | None", new))
         elif isinstance(changed, Node):
             self._node_changed(cast("Node | None", old), cast("Node | None", new))

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Generic, TypeVar, cast
+from functools import partial
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from bayplan.framework import Clock
 from bayplan.model import KubeObject, Pod
@@ -24,6 +25,13 @@ Callback = Callable[[T | None, T | None], None]
 
 #: Kinds of which not all objects are wanted.
 FIELD_SELECTORS: Mapping[type[KubeObject], str] = {Pod: LIVE_PODS}
+
+
+class InformerFailure(NamedTuple):
+    """A resource that is no longer watched, and what ended the watch."""
+
+    name: str
+    error: BaseException
 
 
 class Informer(Generic[T]):
@@ -76,6 +84,7 @@ class Informers:
         self._informers: dict[object, Informer[Any]] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._started = False
+        self._failures: asyncio.Queue[InformerFailure] = asyncio.Queue()
 
     # --- asking -------------------------------------------------------------------------------------------
 
@@ -92,6 +101,12 @@ class Informers:
         if key not in self._informers:
             self._add(key, custom_resource(api_version, plural))
         return self._informers[key]
+
+    def watched(self, resource: WatchedResource[T]) -> Informer[T]:
+        """The objects of a resource, decoded as it says."""
+        if resource not in self._informers:
+            self._add(resource, resource)
+        return cast("Informer[T]", self._informers[resource])
 
     def on_change(self, kind: type[T], callback: Callback[T]) -> None:
         self.lister(kind).add(callback)
@@ -115,7 +130,12 @@ class Informers:
 
     def _start_one(self, informer: Informer[Any]) -> None:
         task = asyncio.create_task(informer.reflector.run(), name=f"watch {informer.name}")
+        task.add_done_callback(partial(self._ended, informer.name))
         self._tasks.append(task)
+
+    def _ended(self, name: str, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._failures.put_nowait(InformerFailure(name, error))
 
     async def wait_synced(self) -> None:
         """Until every first list was handed on."""
@@ -130,10 +150,9 @@ class Informers:
         """What has not been listed yet, by name."""
         return [each.name for each in self._informers.values() if not each.reflector.synced.is_set()]
 
-    async def wait_failed(self) -> None:
-        """Return never; raise what ended a reflector, which is a defect of ours."""
-        if self._tasks:
-            await asyncio.gather(*self._tasks)
+    async def wait_failed(self) -> InformerFailure:
+        """Return when a reflector has ended for good, which is a defect: trouble with the server ends none."""
+        return await self._failures.get()
 
     async def stop(self) -> None:
         for task in self._tasks:

@@ -204,3 +204,15 @@ def test_entry_point_under_another_name_is_refused(monkeypatch: pytest.MonkeyPat
     registry.add_entry_points()
     with pytest.raises(PluginError, match="is called DefaultPreemption, but registered as Mine"):
         registry.get("Mine")
+
+
+def test_stock_registry_has_kube_schedulers_plugins_alone() -> None:
+    """The scheduler-plugins family and plugins of others are left out; what kube-scheduler has is there."""
+    registry = default_registry()
+    registry.add(type("Mine", (Plugin,), {"name": "Mine", "pre_enqueue": lambda self, pod: None}))
+    stock = registry.stock()
+
+    assert {"Coscheduling", "Mine"} <= set(registry.names())
+    assert not {"Coscheduling", "Mine"} & set(stock.names())
+    assert stock.default_plugins == registry.default_plugins
+    assert stock.lookup("GangScheduling") is not None

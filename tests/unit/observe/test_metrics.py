@@ -44,8 +44,8 @@ def test_metric_is_as_recorded(seen: dict[str, Any]) -> None:
 
 
 def test_attributes_are_all_there_is() -> None:
-    """Every family is named once, and every name of the scheduler's begins with its subsystem."""
+    """Every family is named once, and begins with its subsystem: the scheduler's, or ours."""
     names = [family.name for family in SchedulerFamilies().all()]
 
     assert len(set(names)) == len(names)
-    assert all(name.startswith("scheduler_") for name in names)
+    assert all(name.startswith(("scheduler_", "bayplan_")) for name in names)

@@ -174,3 +174,19 @@ def test_sizes_are_as_they_are_now(stage: Stage) -> None:
     assert stage.value("cache_size", type="nodes") == 3
     assert stage.value("inflight_events", event="NodeAdd") == 0
     assert stage.value("goroutines", operation="binding") == 4
+
+
+def test_requests_to_extenders_are_counted() -> None:
+    """By extender, verb and result; requests for scores under way are kube-scheduler's own gauge."""
+    metrics = SchedulerMetrics(lambda: 0.0)
+    under_way = metrics.families.goroutines.labels("prioritizing_extender")
+    metrics.extender_asked("http://x", prioritizes=True)
+    metrics.extender_asked("http://x", prioritizes=False)
+    assert under_way.value == 1
+
+    metrics.extender_answered("http://x", "p", 0.1, failed=False, prioritizes=True)
+    metrics.extender_answered("http://x", "f", 0.1, failed=True, prioritizes=False)
+
+    assert under_way.value == 0
+    counted = {tuple(labels.values()): each.count for labels, each in metrics.families.extender_request_duration}
+    assert counted == {("http://x", "p", "success"): 1, ("http://x", "f", "error"): 1}

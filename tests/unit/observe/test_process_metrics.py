@@ -43,7 +43,10 @@ def test_lease_and_queues_are_as_they_are() -> None:
 
     metrics.set_leading("kube-scheduler", True)
     metrics.set_depths({"events": 3})
+    metrics.set_events({"written": 7, "dropped": 0})
 
     text = scraped(metrics)
     assert 'leader_election_master_status{name="kube-scheduler"} 1.0' in text
     assert 'workqueue_depth{name="events"} 3.0' in text
+    assert 'bayplan_events_total{result="written"} 7.0' in text
+    assert 'bayplan_events_total{result="dropped"} 0.0' in text

@@ -128,3 +128,28 @@ def test_dead_entries_are_cleared_away() -> None:
     heap.add(info("first", 1))
 
     assert drain(heap) == ["first", "restless"]
+
+
+class GrowingSort(Plugin):
+    """Pods go behind the others when they are told to."""
+
+    name = "GrowingSort"
+
+    def __init__(self) -> None:
+        self.behind: set[str] = set()
+
+    def sort_key(self, pod_info: QueuedPodInfo) -> tuple[bool, float]:
+        return pod_info.pod.name in self.behind, pod_info.timestamp
+
+
+def test_pod_whose_key_has_grown_goes_behind() -> None:
+    """The pod that comes up is asked for its key again."""
+    plugin = GrowingSort()
+    heap = PodHeap(sort_key_of(plugin))
+    for i, name in enumerate("abc"):
+        heap.add(QueuedPodInfo(make_pod(name), float(i)))
+    plugin.behind |= {"a", "b"}
+
+    popped = [heap.pop() for _ in range(3)]
+    assert [info.pod.name for info in popped if info is not None] == ["c", "a", "b"]
+    assert heap.pop() is None

@@ -116,3 +116,26 @@ async def test_failing_callback_does_not_keep_it_from_others(caplog: pytest.LogC
     assert len(told) == 1
     assert "callback on changes of Node failed" in caplog.text
     await informers.stop()
+
+
+async def test_watch_that_ends_for_good_is_told() -> None:
+    """A defect of ours ends one watch: whoever waits for that is told which, also of one asked for late."""
+
+    class BrokenSource(ScriptedSource):
+        async def get_bytes(self, path: str, query: Any = None) -> bytes:
+            if path.endswith("storageclasses"):
+                raise KeyError("a defect")
+            return await super().get_bytes(path, query)
+
+    source = BrokenSource()
+    source.lists = [listing(5)]
+    informers = Informers(source, LoopClock())
+    informers.lister(Node)
+    informers.start()
+    waiting = asyncio.create_task(informers.wait_failed())
+    await asyncio.sleep(100)
+    assert not waiting.done()
+    informers.lister(StorageClass)
+    name, error = await waiting
+    assert (name, str(error)) == ("StorageClass", "'a defect'")
+    await informers.stop()

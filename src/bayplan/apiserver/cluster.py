@@ -1,0 +1,180 @@
+"""A cluster in one process: API server, simulated nodes, controllers and a scheduler.
+
+    async with Cluster(nodes=20) as cluster:
+        await cluster.apply(manifest)
+        pod = await cluster.client.request("GET", "/api/v1/namespaces/default/pods/web-0")
+
+Everything inside talks to the API server without sockets; with `listen` others can, over HTTPS with a token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from bayplan.apiserver.kubelets import Kubelets, Pace
+from bayplan.apiserver.local import LocalTransport
+from bayplan.apiserver.manifests import Applier, read_manifests
+from bayplan.apiserver.server import ApiServer
+from bayplan.apiserver.simulated_nodes import make_nodes
+from bayplan.client import EventBroadcaster, KubeClient
+from bayplan.clock import SystemClock
+from bayplan.config import default
+from bayplan.controllers.controller import Controller
+from bayplan.controllers.crds import install
+from bayplan.controllers.manager import CLUSTER, FAMILY, Manager
+from bayplan.model.meta import condition_of
+from bayplan.process.reloading import Reloader
+from bayplan.scheduler import default_registry
+from bayplan.service import SchedulerService
+
+if TYPE_CHECKING:
+    from bayplan.apiserver.http import HttpServer
+    from bayplan.config import Loaded
+    from bayplan.framework import Clock, Registry
+
+logger = logging.getLogger("bayplan.cluster")
+
+#: How long a start may take before something is wrong.
+START_SECONDS: Final = 60.0
+
+
+class Cluster:
+    """See the module's text.
+
+    *nodes* is how many, or the Node objects. *configuration* is a loaded KubeSchedulerConfiguration, with the
+    registry it was loaded with; without one the default profile runs. *reload* reads it again with other plugins;
+    with it, a plugin's file that is saved is at work before the next cycle. *data* is a folder that outlives
+    the process.
+    """
+
+    def __init__(
+        self,
+        nodes: int | Sequence[dict[str, Any]] = 0,
+        *,
+        zones: int = 1,
+        configuration: Loaded | None = None,
+        registry: Registry | None = None,
+        reload: Callable[[Registry], Loaded] | None = None,
+        scheduler: bool = True,
+        controllers: Sequence[type[Controller]] = (*CLUSTER, *FAMILY),
+        data: Path | None = None,
+        listen: tuple[str, int] | None = None,
+        clock: Clock | None = None,
+        pace: Pace | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self.clock = clock if clock is not None else SystemClock()
+        self._nodes = make_nodes(nodes, zones=zones) if isinstance(nodes, int) else nodes
+        self._registry = registry if registry is not None else default_registry()
+        self._configuration = configuration if configuration is not None else default(self._registry)
+        self._reload = reload
+        self._with_scheduler = scheduler
+        self._controllers = controllers
+        self._listen = listen
+        self._pace = pace
+        self._seed = seed
+        self.api_server = ApiServer(self.clock, data=data)
+        self.client = self._new_client()
+        #: None before the start, and without a scheduler.
+        self.scheduler: SchedulerService | None = None
+        self.http: HttpServer | None = None
+        self._stop = asyncio.Event()
+        self._stack = AsyncExitStack()
+
+    def _new_client(self) -> KubeClient:
+        return KubeClient(LocalTransport(self.api_server), self.clock)
+
+    # --- from start to end --------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._start()
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    async def _start(self) -> None:
+        self._stack.callback(self.api_server.close)
+        if self._listen is not None:
+            await self._start_listening(*self._listen)
+        if set(self._controllers) & set(FAMILY):
+            await install(self.client)
+        await Applier(self.client).create(self._nodes)
+        await self._start_manager()
+        if self._with_scheduler:
+            await self._start_scheduler()
+
+    async def _start_listening(self, host: str, port: int) -> None:
+        from bayplan.apiserver.http import HttpServer
+
+        self.http = HttpServer(self.api_server, host=host, port=port)
+        await self.http.start()
+        self._stack.push_async_callback(self.http.stop)
+
+    async def _start_manager(self) -> None:
+        pace = self._pace
+        manager = Manager(self._new_client(), self.clock, self._controllers)
+        self.kubelets = manager.add(lambda client, informers, clock: Kubelets(client, informers, clock, pace))
+        self._run(manager.run(), "controllers")
+        await self.until(self._nodes_are_ready)
+
+    def _nodes_are_ready(self) -> bool:
+        nodes = self.kubelets.known_nodes()
+        return len(nodes) >= len(self._nodes) and all(
+            condition_of(node.status.conditions, "Ready") is not None for node in nodes
+        )
+
+    async def _start_scheduler(self) -> None:
+        client = self._new_client()
+        broadcaster = EventBroadcaster(client, self.clock)
+        self.scheduler = SchedulerService(
+            self._configuration, self._registry, client, broadcaster, clock=self.clock, seed=self._seed
+        )
+        await self.scheduler.sync()
+        if self._reload is not None:
+            self._run(Reloader(self.scheduler, self._registry, self._reload).run(), "reloader")
+        self._run(self.scheduler.schedule(self._stop), "scheduler")
+
+    def _run(self, work: Any, name: str) -> None:
+        task = asyncio.create_task(work, name=name)
+
+        async def end() -> None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+        self._stack.push_async_callback(end)
+
+    # --- using it -----------------------------------------------------------------------------------------
+
+    async def apply(self, manifests: str | Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Apply YAML text or objects; returns the objects as stored."""
+        objects = read_manifests(manifests, "manifest") if isinstance(manifests, str) else manifests
+        return await Applier(self.client).apply(objects)
+
+    async def until(self, condition: Callable[[], bool], *, seconds: float = START_SECONDS) -> None:
+        """Let the cluster go on until *condition* holds; TimeoutError after *seconds*."""
+        async with asyncio.timeout(seconds):
+            while not condition():
+                await asyncio.sleep(0.01)
+
+    async def get(self, path: str) -> dict[str, Any]:
+        return await self.client.request("GET", path)
+
+    @property
+    def address(self) -> HttpServer:
+        """Where others reach the cluster; only with `listen`."""
+        if self.http is None:
+            raise RuntimeError("the cluster does not listen: Cluster(listen=(host, port))")
+        return self.http

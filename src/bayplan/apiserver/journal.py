@@ -1,0 +1,246 @@
+"""The store on disk: every change is a row in SQLite, and a write is acknowledged after its commit.
+
+    changes(version, resource, namespace, name, data, fields)    data is NULL for a deletion
+    floors(resource, version)                                    up to where a resource's history is forgotten
+
+A row stays while its state is current or in the history, so a start restores both, and watchers resume as if the
+process had never been gone. Writes go to disk in groups: while one group is being committed, in a thread, the next
+one gathers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from bayplan.apiserver.history import Change
+from bayplan.apiserver.store import Entry, Key, Store
+
+log = logging.getLogger("bayplan.apiserver")
+
+FILE_NAME: Final = "store.db"
+#: The form of the tables; a file of another form is not touched.
+_FORM: Final = 1
+_SCHEMA: Final = """
+CREATE TABLE changes (
+    version INTEGER PRIMARY KEY, resource TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
+    data BLOB, fields BLOB
+);
+CREATE TABLE floors (resource TEXT PRIMARY KEY, version INTEGER NOT NULL);
+"""
+_INSERT: Final = "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?)"
+_RAISE_FLOOR: Final = (
+    "INSERT INTO floors VALUES (?, ?) ON CONFLICT (resource) DO UPDATE SET version = excluded.version"
+)
+
+
+class JournalError(Exception):
+    """The folder cannot be used; the text says why."""
+
+
+class _Labels(msgspec.Struct):
+    labels: dict[str, str] = {}
+
+
+class _Labelled(msgspec.Struct):
+    metadata: _Labels
+
+
+_labels_of = msgspec.json.Decoder(_Labelled).decode
+_fields_of = msgspec.json.Decoder(dict[str, str]).decode
+_encode = msgspec.json.Encoder().encode
+
+
+class Batch(NamedTuple):
+    """What is committed together."""
+
+    changes: list[Change]
+    dropped: list[Change]
+    version: int
+
+
+class Journal:
+    """The file. `record` and `forget` gather, `write` commits; `write` may run in another thread."""
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._database = _open(folder / FILE_NAME)
+        except (OSError, sqlite3.Error) as error:
+            raise JournalError(f"cannot use {folder}: {_reason(error)}") from None
+        self._changes: list[Change] = []
+        self._dropped: list[Change] = []
+
+    # --- while the server runs --------------------------------------------------------------------
+
+    def record(self, change: Change) -> None:
+        self._changes.append(change)
+
+    def forget(self, changes: Iterable[Change]) -> None:
+        self._dropped.extend(changes)
+
+    def take(self) -> Batch:
+        """What has gathered."""
+        changes, self._changes = self._changes, []
+        dropped, self._dropped = self._dropped, []
+        return Batch(changes, dropped, changes[-1].version if changes else 0)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._changes
+
+    def write(self, batch: Batch) -> None:
+        """Commit; when this returns the batch survives a crash."""
+        with self._database as database:
+            database.execute("BEGIN")
+            database.executemany(_INSERT, map(_row, batch.changes))
+            if batch.dropped:
+                database.executemany("DELETE FROM changes WHERE version = ?", _superseded(batch.dropped))
+                floors = {change.key.resource: change.version for change in batch.dropped}
+                database.executemany(_RAISE_FLOOR, floors.items())
+
+    def close(self) -> None:
+        self._database.close()
+
+    # --- when it starts ---------------------------------------------------------------------------
+
+    def restore(self, store: Store) -> None:
+        """Bring the store to where the journal ends."""
+        floors = dict(self._database.execute("SELECT resource, version FROM floors"))
+        current: dict[Key, Entry] = {}
+        entries, changes, version = [], [], max(floors.values(), default=1)
+        for entry in self._rows():
+            version = max(version, entry.version)
+            if entry.version <= floors.get(entry.key.resource, 0):
+                entries.append(entry)
+            else:
+                after = entry if entry.data else None
+                changes.append(Change(entry.version, current.get(entry.key), after))
+            if entry.data:
+                current[entry.key] = entry
+            else:
+                current.pop(entry.key, None)
+        store.restore(entries, changes, floors=floors, version=version)
+
+    def _rows(self) -> Iterator[Entry]:
+        for version, resource, namespace, name, data, fields in self._database.execute(
+            "SELECT version, resource, namespace, name, data, fields FROM changes ORDER BY version"
+        ):
+            key = Key(resource, namespace, name)
+            if data is None:
+                yield Entry(key, version, b"", {}, {})
+            else:
+                labels = _labels_of(data).metadata.labels
+                yield Entry(key, version, data, labels, _fields_of(fields) if fields else {})
+
+
+def _open(file: Path) -> sqlite3.Connection:
+    database = sqlite3.connect(file, isolation_level=None, check_same_thread=False, timeout=1.0)
+    with contextlib.ExitStack() as undo:
+        undo.callback(database.close)
+        # One process, for as long as it runs.
+        database.execute("PRAGMA locking_mode = EXCLUSIVE")
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = FULL")
+        (form,) = database.execute("PRAGMA user_version").fetchone()
+        if form not in (0, _FORM):
+            raise JournalError(f"{file} was written by a newer version of bayplan (form {form}, we know {_FORM})")
+        if form == 0:
+            database.executescript(f"BEGIN;{_SCHEMA}PRAGMA user_version = {_FORM};COMMIT;")
+        undo.pop_all()
+    return database
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
+        return "another process uses it"
+    return getattr(error, "strerror", None) or str(error)
+
+
+def _row(change: Change) -> tuple[int, str, str, str, bytes | None, bytes | None]:
+    after = change.after
+    if after is None:
+        return (change.version, *change.key, None, None)
+    return (change.version, *change.key, after.data, _encode(after.fields) if after.fields else None)
+
+
+def _superseded(dropped: Iterable[Change]) -> Iterator[tuple[int]]:
+    """Rows that nothing needs any more: states that were replaced, and the marks of deletions."""
+    for change in dropped:
+        if change.before is not None:
+            yield (change.before.version,)
+        if change.after is None:
+            yield (change.version,)
+
+
+class Commits:
+    """Group commit: who has something to say about a change waits here until it is on disk."""
+
+    def __init__(self, store: Store, journal: Journal) -> None:
+        self._store = store
+        self._journal = journal
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="journal")
+        #: What to call when all up to a version is on disk, in the order of versions.
+        self._waiting: list[tuple[int, Callable[[], None]]] = []
+        self._writing = False
+        #: Why nothing can be written any more.
+        self.failure: Exception | None = None
+
+    def when_durable(self, then: Callable[[], None]) -> None:
+        """Call *then* once everything up to now is on disk. Never, if the disk fails."""
+        if self._store.visible == self._store.version:
+            then()
+            return
+        self._waiting.append((self._store.version, then))
+        if not self._writing:
+            self._writing = True
+            # The rest of what this turn of the loop brings goes with it.
+            asyncio.get_running_loop().call_soon(self._write)
+
+    async def durable(self) -> None:
+        """Wait until everything up to now is on disk."""
+        if self._store.visible == self._store.version:
+            return
+        done = asyncio.get_running_loop().create_future()
+        self.when_durable(lambda: None if done.done() else done.set_result(None))
+        await done
+
+    def _write(self) -> None:
+        batch = self._journal.take()
+        loop = asyncio.get_running_loop()
+        writing = loop.run_in_executor(self._thread, self._journal.write, batch)
+        writing.add_done_callback(lambda done: self._written(batch, done))
+
+    def _written(self, batch: Batch, done: asyncio.Future[None]) -> None:
+        error = done.exception()
+        if error is not None:
+            self.failure = error if isinstance(error, Exception) else RuntimeError(str(error))
+            log.critical("the journal cannot be written, so nothing is served any more: %s", error)
+            return
+        self._show(batch)
+        if self._waiting or not self._journal.is_empty:
+            self._write()
+        else:
+            self._writing = False
+
+    def _show(self, batch: Batch) -> None:
+        self._store.show(batch.changes, batch.version)
+        while self._waiting and self._waiting[0][0] <= batch.version:
+            self._waiting.pop(0)[1]()
+
+    def close(self) -> None:
+        """Write what is left, and let go of the file."""
+        self._thread.shutdown(wait=True)
+        if self.failure is None and not self._journal.is_empty:
+            batch = self._journal.take()
+            self._journal.write(batch)
+            self._show(batch)
+        self._journal.close()

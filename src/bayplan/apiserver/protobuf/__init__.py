@@ -1,0 +1,125 @@
+"""Bodies in protobuf, read: kubectl sends built-in kinds so, whatever its kubeconfig says. Answers stay JSON.
+
+In come the bytes of a request, out goes the value that the same request has in JSON. Numbers and names of the
+fields are in `fields.json`, which `tools/protobuf-fields` makes from Kubernetes' Go types.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from bayplan.apiserver.protobuf.special import SPECIAL
+from bayplan.apiserver.protobuf.wire import MalformedError, fields_of, scalar
+
+__all__ = ["MalformedError", "decode"]
+
+#: What every such body begins with.
+_MAGIC: Final = b"k8s\x00"
+#: Lists that are messages of their own: their one field has no name.
+_ITEMS: Final = ""
+
+
+class _Field(NamedTuple):
+    name: str
+    #: s, i, b, d, y, or a message.
+    type: str
+    is_list: bool
+    is_map: bool
+    is_pointer: bool
+
+
+def decode(body: bytes) -> dict[str, Any]:
+    """The object in a body, kind and apiVersion included; MalformedError if it is none that we know."""
+    try:
+        return _decode(body)
+    except UnicodeDecodeError as error:
+        raise MalformedError(f"a text that is not UTF-8: {error}") from None
+
+
+def _decode(body: bytes) -> dict[str, Any]:
+    if not body.startswith(_MAGIC):
+        raise MalformedError(
+            "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
+        )
+    envelope = dict(fields_of(body[len(_MAGIC) :]))
+    types = dict(fields_of(_bytes(envelope.get(1, b""))))
+    api_version, kind = _bytes(types.get(1, b"")).decode(), _bytes(types.get(2, b"")).decode()
+    value = _message(_message_of(api_version, kind), _bytes(envelope.get(2, b"")))
+    return {"kind": kind, "apiVersion": api_version, **value}
+
+
+def _message_of(api_version: str, kind: str) -> str:
+    group, _, version = api_version.rpartition("/")
+    # Every group takes options in its own version.
+    name = (
+        "meta.v1.DeleteOptions"
+        if kind == "DeleteOptions"
+        else f"{group.partition('.')[0] or 'core'}.{version}.{kind}"
+    )
+    if name not in _messages():
+        raise MalformedError(f'no kind "{kind}" is registered for version "{api_version}"')
+    return name
+
+
+@cache
+def _messages() -> dict[str, dict[int, _Field]]:
+    text = resources.files(__package__).joinpath("fields.json").read_bytes()
+    published = msgspec.json.decode(text, type=dict[str, dict[int, tuple[str, str]]])
+    return {
+        message: {number: _field(name, type_) for number, (name, type_) in fields.items()}
+        for message, fields in published.items()
+    }
+
+
+def _field(name: str, type_: str) -> _Field:
+    plain = type_.lstrip("*[{")
+    return _Field(name, plain, type_.startswith("["), type_.startswith("{"), type_.startswith("*"))
+
+
+def _message(message: str, data: bytes) -> Any:
+    known = _messages()[message]
+    value: dict[str, Any] = {}
+    for number, raw in fields_of(data):
+        field = known.get(number)
+        if field is None:
+            continue  # of a newer client; it has no place here
+        if field.is_map:
+            key, each = _map_entry(field.type, _bytes(raw))
+            value.setdefault(field.name, {})[key] = each
+        elif field.is_list:
+            value.setdefault(field.name, []).append(_value(field.type, raw))
+        else:
+            _set(value, field, _value(field.type, raw))
+    if len(known) == 1 and known[1].name == _ITEMS and known[1].is_list:
+        return value.get(_ITEMS, [])
+    return value
+
+
+def _set(value: dict[str, Any], field: _Field, each: Any) -> None:
+    if field.name == _ITEMS:
+        value.update(each)  # Go inlines it
+    elif each is not None and (each or field.is_pointer or field.type not in SPECIAL):
+        # What Go always writes although nothing was said, a zero time say, is nothing in JSON.
+        value[field.name] = each
+
+
+def _value(type_: str, raw: int | bytes) -> Any:
+    if len(type_) == 1:
+        return scalar(type_, raw)
+    special = SPECIAL.get(type_)
+    return special(_bytes(raw)) if special is not None else _message(type_, _bytes(raw))
+
+
+def _map_entry(type_: str, data: bytes) -> tuple[str, Any]:
+    entry = dict(fields_of(data))
+    return _bytes(entry.get(1, b"")).decode(), _value(type_, entry.get(2, b""))
+
+
+def _bytes(raw: int | bytes) -> bytes:
+    if isinstance(raw, bytes):
+        return raw
+    raise MalformedError("a number where a message or a text should be")

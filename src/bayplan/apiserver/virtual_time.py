@@ -1,0 +1,70 @@
+"""Virtual time for simulations: an event loop that never waits, and the clock that goes with it.
+
+When nothing is left to do at this instant, the loop's time jumps to the next timer. A day of a cluster takes as
+long as its decisions take to compute. Sockets do not belong here: the cluster is to be reached in the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+#: Some instant, so that two runs have the same times.
+START = 1_767_225_600.0
+
+
+class StandstillError(RuntimeError):
+    """Everybody waits for something that no timer will bring about."""
+
+
+class _JumpingSelector(selectors.DefaultSelector):
+    """Reports what is ready now; instead of waiting, time is moved on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.time = 0.0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        ready = super().select(0)
+        if not ready and timeout is None:
+            raise StandstillError("nothing is left to do and no timer is set")
+        if not ready and timeout is not None and timeout > 0:
+            self.time += timeout
+        return ready
+
+
+class VirtualTimeLoop(asyncio.SelectorEventLoop):
+    """An event loop whose time is its own."""
+
+    def __init__(self) -> None:
+        self._jumping = _JumpingSelector()
+        super().__init__(self._jumping)
+
+    def time(self) -> float:
+        return self._jumping.time
+
+
+class LoopClock:
+    """Implements `framework.Clock` with the time of the running event loop, virtual or not."""
+
+    def __init__(self, start: float = START) -> None:
+        self._start = start
+
+    def now(self) -> float:
+        return self._start + self.monotonic()
+
+    def monotonic(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+def run_in_virtual_time(main: Coroutine[Any, Any, T]) -> T:
+    """Run *main* to its end without waiting for anything."""
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        return runner.run(main)

@@ -1,0 +1,48 @@
+"""Plugins by what users type: a file, a file and a class, a module and a class."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from bayplan.framework import Registration
+
+
+def load_classes(reference: str) -> list[Registration]:
+    """`FILE:CLASS`, `module:CLASS`, or every plugin of `FILE`; a ClickException for what does not load."""
+    from bayplan.framework import PluginError, Registry
+
+    registry = Registry()
+    try:
+        if not reference.endswith(".py"):
+            return [registry.add_reference(reference)]
+        names = _class_names(Path(reference))
+        found = [registry.add_reference(f"{reference}:{name}") for name in names]
+    except PluginError as error:
+        raise click.ClickException(str(error)) from error
+    if not found:
+        raise click.ClickException(f"{reference}: has no plugin; a plugin is a class derived from bayplan.Plugin")
+    return found
+
+
+def _class_names(file: Path) -> list[str]:
+    """The classes of *file* that are derived from something called Plugin; the file is read, not run."""
+    try:
+        tree = ast.parse(file.read_text(encoding="utf-8"), filename=str(file))
+    except OSError as error:
+        raise click.ClickException(f"{file}: cannot be read: {error.strerror}") from error
+    except SyntaxError as error:
+        raise click.ClickException(f"{file}:{error.lineno}: {error.msg}") from error
+    return [
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.ClassDef) and any(_last_name(base) == "Plugin" for base in node.bases)
+    ]
+
+
+def _last_name(base: ast.expr) -> str:
+    return base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")

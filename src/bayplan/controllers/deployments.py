@@ -1,0 +1,236 @@
+"""Deployments: a ReplicaSet for each template, rolled over from the old one to the new one."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+from bayplan.client import ConflictError
+from bayplan.controllers.controller import Controller
+from bayplan.controllers.deployment_status import deployment_status
+from bayplan.controllers.events import reference
+from bayplan.controllers.objects import (
+    Object,
+    controller_of,
+    is_being_deleted,
+    key_of,
+    owner_reference,
+    path_of,
+    split_key,
+)
+from bayplan.controllers.rollout import Size, limits_of, new_size, old_sizes
+from bayplan.controllers.template_hash import template_hash
+from bayplan.model.times import format_time
+
+APPS: Final = "apps/v1"
+HASH_LABEL: Final = "pod-template-hash"
+REVISION: Final = "deployment.kubernetes.io/revision"
+DESIRED: Final = "deployment.kubernetes.io/desired-replicas"
+MAXIMUM: Final = "deployment.kubernetes.io/max-replicas"
+
+
+class Deployments(Controller):
+    """See the module's text."""
+
+    name = "deployment-controller"
+
+    def watch(self) -> None:
+        self._deployments = self.objects(APPS, "deployments")
+        self._sets = self.objects(APPS, "replicasets", _owner_keys)
+
+    async def reconcile(self, key: str) -> float | None:
+        namespace, name = split_key(key)
+        deployment = self._deployments.get(name, namespace)
+        if deployment is None:
+            return None
+        owned = self._owned(deployment)
+        if is_being_deleted(deployment):
+            return None
+        new = next((each for each in owned if _is_of(each, deployment)), None)
+        old = sorted((each for each in owned if each is not new), key=_age)
+        if deployment["spec"].get("paused"):
+            await self._tell(deployment, new, old)
+            return None
+        if new is None:
+            new = await self._make_new(deployment, old)
+        elif await self._mark_current(deployment, new, old):
+            return None
+        await self._roll(deployment, new, old)
+        await self._drop_history(deployment, old)
+        await self._tell(deployment, new, old)
+        return None
+
+    def _owned(self, deployment: Object) -> list[Object]:
+        uid = deployment["metadata"]["uid"]
+        sets = self._sets.list(deployment["metadata"]["namespace"])
+        return [each for each in sets if (owner := controller_of(each)) is not None and owner["uid"] == uid]
+
+    # --- the ReplicaSet of the present template -----------------------------------------------------------
+
+    async def _make_new(self, deployment: Object, old: list[Object]) -> Object:
+        meta, spec = deployment["metadata"], deployment["spec"]
+        hashed = template_hash(spec["template"])
+        template = _with_hash(spec["template"], hashed)
+        limits = limits_of(spec)
+        desired = spec.get("replicas", 1)
+        size = new_size(desired, limits, Size(0, 0), [_size(each) for each in old])
+        revision = str(max((_revision(each) for each in old), default=0) + 1)
+        annotations = {REVISION: revision, DESIRED: str(desired), MAXIMUM: str(desired + limits.max_surge)}
+        made = {
+            "apiVersion": APPS,
+            "kind": "ReplicaSet",
+            "metadata": {
+                "name": f"{meta['name']}-{hashed}",
+                "namespace": meta["namespace"],
+                "labels": template["metadata"]["labels"],
+                "annotations": annotations,
+                "ownerReferences": [owner_reference(deployment, APPS, "Deployment")],
+            },
+            "spec": {
+                "replicas": size,
+                "minReadySeconds": spec.get("minReadySeconds", 0),
+                "selector": _selector_with_hash(spec["selector"], hashed),
+                "template": template,
+            },
+        }
+        created = await self._create(made)
+        if size:
+            await self._tell_scaled(deployment, created, 0, size)
+        await self._set_revision(deployment, revision)
+        return created
+
+    async def _create(self, made: Object) -> Object:
+        meta = made["metadata"]
+        try:
+            return await self.client.request("POST", path_of(APPS, "replicasets", meta["namespace"]), made)
+        except ConflictError:
+            # Made before, and the watch has not told us yet.
+            return await self.client.request("GET", path_of(APPS, "replicasets", meta["namespace"], meta["name"]))
+
+    async def _mark_current(self, deployment: Object, new: Object, old: list[Object]) -> bool:
+        """A rollback makes an old ReplicaSet the newest: give it the next revision. Whether something changed."""
+        newest_old = max((_revision(each) for each in old), default=0)
+        changed = False
+        if _revision(new) <= newest_old:
+            revision = str(newest_old + 1)
+            await self._annotate(new, {REVISION: revision})
+            changed = True
+        else:
+            revision = str(_revision(new))
+        if (deployment["metadata"].get("annotations") or {}).get(REVISION) != revision:
+            await self._set_revision(deployment, revision)
+            changed = True
+        return changed
+
+    async def _set_revision(self, deployment: Object, revision: str) -> None:
+        # Through the status, as kube-controller-manager does: an annotation of the Deployment itself would count
+        # as a new generation.
+        meta = deployment["metadata"]
+        path = path_of(APPS, "deployments", meta["namespace"], meta["name"], "status")
+        await self.client.request("PATCH", path, {"metadata": {"annotations": {REVISION: revision}}})
+
+    async def _annotate(self, replica_set: Object, annotations: Object) -> None:
+        meta = replica_set["metadata"]
+        path = path_of(APPS, "replicasets", meta["namespace"], meta["name"])
+        await self.client.request("PATCH", path, {"metadata": {"annotations": annotations}})
+
+    # --- rolling ------------------------------------------------------------------------------------------
+
+    async def _roll(self, deployment: Object, new: Object, old: list[Object]) -> None:
+        spec = deployment["spec"]
+        desired, limits = spec.get("replicas", 1), limits_of(spec)
+        sizes = [_size(each) for each in old]
+        if (spec.get("strategy") or {}).get("type") == "Recreate":
+            for each in old:
+                await self._resize(deployment, each, 0)
+            if any(_status(each, "replicas") or _size(each).replicas for each in old):
+                return
+            await self._resize(deployment, new, desired)
+            return
+        await self._resize(deployment, new, new_size(desired, limits, _size(new), sizes))
+        for each, size in zip(old, old_sizes(desired, limits, _size(new), sizes), strict=True):
+            await self._resize(deployment, each, size)
+
+    async def _resize(self, deployment: Object, each: Object, size: int) -> None:
+        before = each["spec"].get("replicas", 1)
+        spec = deployment["spec"]
+        desired = spec.get("replicas", 1)
+        wanted = {DESIRED: str(desired), MAXIMUM: str(desired + limits_of(spec).max_surge)}
+        annotations = each["metadata"].get("annotations") or {}
+        if before == size and wanted.items() <= annotations.items():
+            return
+        meta = each["metadata"]
+        path = path_of(APPS, "replicasets", meta["namespace"], meta["name"])
+        patch = {"metadata": {"annotations": wanted}, "spec": {"replicas": size}}
+        await self.client.request("PATCH", path, patch)
+        each["spec"]["replicas"] = size
+        if before != size:
+            await self._tell_scaled(deployment, each, before, size)
+
+    async def _tell_scaled(self, deployment: Object, each: Object, before: int, after: int) -> None:
+        direction = "up" if after > before else "down"
+        message = f"Scaled {direction} replica set {each['metadata']['name']} from {before} to {after}"
+        await self.events.emit(reference(deployment, APPS, "Deployment"), "ScalingReplicaSet", message)
+
+    async def _drop_history(self, deployment: Object, old: list[Object]) -> None:
+        limit = deployment["spec"].get("revisionHistoryLimit", 10)
+        idle = [each for each in old if not each["spec"].get("replicas") and not _status(each, "replicas")]
+        surplus = len(idle) - limit
+        for each in sorted(idle, key=_revision)[: max(surplus, 0)]:
+            meta = each["metadata"]
+            await self.client.request("DELETE", path_of(APPS, "replicasets", meta["namespace"], meta["name"]))
+
+    # --- telling ------------------------------------------------------------------------------------------
+
+    async def _tell(self, deployment: Object, new: Object | None, old: list[Object]) -> None:
+        now = format_time(datetime.fromtimestamp(self.clock.now(), UTC))
+        status = deployment_status(deployment, new, old, now)
+        if status != (deployment.get("status") or {}):
+            meta = deployment["metadata"]
+            path = path_of(APPS, "deployments", meta["namespace"], meta["name"], "status")
+            body = {**deployment, "apiVersion": APPS, "kind": "Deployment", "status": status}
+            await self.client.request("PUT", path, body)
+
+
+def _owner_keys(obj: Object) -> tuple[str, ...]:
+    owner = controller_of(obj)
+    if owner is None or owner["kind"] != "Deployment":
+        return ()
+    return (f"{obj['metadata']['namespace']}/{owner['name']}",)
+
+
+def _without_hash(template: Object) -> Object:
+    meta = template.get("metadata") or {}
+    labels = {key: value for key, value in (meta.get("labels") or {}).items() if key != HASH_LABEL}
+    return {**template, "metadata": {**meta, "labels": labels}}
+
+
+def _is_of(replica_set: Object, deployment: Object) -> bool:
+    """Whether the ReplicaSet has the Deployment's present template."""
+    return _without_hash(replica_set["spec"]["template"]) == _without_hash(deployment["spec"]["template"])
+
+
+def _with_hash(template: Object, hashed: str) -> Object:
+    meta = template.get("metadata") or {}
+    return {**template, "metadata": {**meta, "labels": {**(meta.get("labels") or {}), HASH_LABEL: hashed}}}
+
+
+def _selector_with_hash(selector: Object, hashed: str) -> Object:
+    return {**selector, "matchLabels": {**(selector.get("matchLabels") or {}), HASH_LABEL: hashed}}
+
+
+def _status(obj: Object, field: str) -> int:
+    return int((obj.get("status") or {}).get(field, 0))
+
+
+def _size(replica_set: Object) -> Size:
+    return Size(replica_set["spec"].get("replicas", 1), _status(replica_set, "availableReplicas"))
+
+
+def _revision(replica_set: Object) -> int:
+    text = (replica_set["metadata"].get("annotations") or {}).get(REVISION, "0")
+    return int(text) if text.isdigit() else 0
+
+
+def _age(replica_set: Object) -> tuple[str, str]:
+    return replica_set["metadata"].get("creationTimestamp") or "", key_of(replica_set)

@@ -1,0 +1,81 @@
+"""Keys that wait to be looked at: each once however often it was added, failing ones later and later."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+#: As client-go's default: 5 ms, doubled with each failure.
+FIRST_SECONDS: Final = 0.005
+MAX_SECONDS: Final = 60.0
+
+
+class WorkQueue:
+    """Handed to one worker; a key that is added while it is worked on is handed out again afterwards."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, None] = {}
+        self._working: set[str] = set()
+        self._again: set[str] = set()
+        self._failures: dict[str, int] = {}
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._ready = asyncio.Event()
+
+    def add(self, key: str) -> None:
+        if key in self._working:
+            self._again.add(key)
+        else:
+            self._waiting[key] = None
+            self._ready.set()
+
+    def add_after(self, key: str, seconds: float) -> None:
+        """Add *key* later; the earliest time that was asked for holds."""
+        loop = asyncio.get_running_loop()
+        due = loop.time() + seconds
+        known = self._timers.get(key)
+        if known is not None and known.when() <= due:
+            return
+        if known is not None:
+            known.cancel()
+        self._timers[key] = loop.call_at(due, self._due, key)
+
+    def _due(self, key: str) -> None:
+        del self._timers[key]
+        self.add(key)
+
+    async def take(self) -> str:
+        while not self._waiting:
+            self._ready.clear()
+            await self._ready.wait()
+        key = next(iter(self._waiting))
+        del self._waiting[key]
+        self._working.add(key)
+        return key
+
+    def done(self, key: str) -> None:
+        """The work on *key* succeeded."""
+        self._failures.pop(key, None)
+        self._finish(key)
+
+    def failed(self, key: str) -> None:
+        """Try *key* again, later than the last time."""
+        failures = self._failures.get(key, 0)
+        self._failures[key] = failures + 1
+        self._finish(key)
+        self.add_after(key, min(FIRST_SECONDS * 2**failures, MAX_SECONDS))
+
+    def _finish(self, key: str) -> None:
+        self._working.discard(key)
+        if key in self._again:
+            self._again.discard(key)
+            self.add(key)
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing waits and nothing is worked on; what is due later does not count."""
+        return not self._waiting and not self._working
+
+    def close(self) -> None:
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
