@@ -15,6 +15,13 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
+# The end-to-end tests have clients of others besides.
+E2E_STAMP := $(VENV)/.installed-e2e
+$(E2E_STAMP): $(STAMP)
+	@echo "Installing the clients of the end-to-end tests ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[e2e]'
+	@touch $@
+
 .PHONY: help
 help: ## List every target.
 	@grep -hE '^[a-z][a-z0-9-]*:.*?## ' $(MAKEFILE_LIST) | sort | awk -F ':.*?## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -37,7 +44,7 @@ e2e: control-plane ## Run the tests against a real control plane (E2E_ARGS="-k k
 	@$(BIN)/python -m pytest tests/e2e -m e2e $(E2E_ARGS)
 
 .PHONY: control-plane
-control-plane: $(STAMP) ## Find etcd and Kubernetes, or build them (minutes, once).
+control-plane: $(E2E_STAMP) ## Find etcd and Kubernetes, or build them (minutes, once).
 	@$(BIN)/python -m tests.e2e.binaries
 	@$(BIN)/python -m tests.e2e.family_harness
 

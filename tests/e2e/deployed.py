@@ -1,7 +1,7 @@
 """Bayplan as its printed manifests would run it: their ServiceAccount, rights, configuration and arguments.
 
-There are no kubelets here, so the container is a process: its files are those of the ConfigMap, its account shows a
-token that the API server made for it, and it may write nowhere but to its folder for temporary files.
+There are no kubelets here, so the container is a process: its files are those of the ConfigMap, its account shows
+a token that the API server made for it, and it may write nowhere but to its folder for temporary files.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import http.client
 import ssl
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import yaml
 from click.testing import CliRunner
@@ -25,7 +24,7 @@ NAMESPACE = "kube-system"
 FOLDER = "/etc/bayplan"
 RIGHTS = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 #: A read-only root file system, as far as a process that is not in a container can be given one.
-_READ_ONLY = '''
+_READ_ONLY = """
 import errno, os, sys
 
 FOLDER = os.path.realpath(os.environ["TMPDIR"])
@@ -44,7 +43,7 @@ def refuse(event, arguments):
 
 
 sys.addaudithook(refuse)
-'''
+"""
 
 
 def printed(*arguments: str) -> list[Object]:

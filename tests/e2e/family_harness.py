@@ -45,7 +45,9 @@ HOLD_SECONDS = 2.0
 
 def version() -> str:
     """The release that family/go.mod requires."""
-    found = re.search(rf"^(?:require )?\s*{re.escape(PACKAGE)} (v\S+)", (MODULE / "go.mod").read_text(), re.MULTILINE)
+    found = re.search(
+        rf"^(?:require )?\s*{re.escape(PACKAGE)} (v\S+)", (MODULE / "go.mod").read_text(), re.MULTILINE
+    )
     if found is None:
         raise ValueError(f"family/go.mod does not require {PACKAGE}")
     return found[1]

@@ -83,8 +83,6 @@ def _change(api: Api, step: Object) -> None:
     for namespace, names in step.get("delete", {}).items():
         for name in names:
             api.delete("Pod", name, namespace=namespace)
-    if "delete" in step:
-        _wake(api)
     for namespace, amounts in step.get("raise", {}).items():
         wanted = _quota(namespace, amounts)
         present = {each["metadata"]["namespace"] for each in api.list("ElasticQuota")}
@@ -92,15 +90,15 @@ def _change(api: Api, step: Object) -> None:
             api.patch("ElasticQuota", namespace, {"spec": wanted["spec"]}, namespace=namespace)
         else:
             api.create(wanted)
-    if "raise" in step:
-        time.sleep(HEARD_SECONDS)
+    if "raise" in step or "delete" in step:
+        _wake(api)
     for namespace, pods in step.get("pods", {}).items():
         for name, given in pods.items():
             api.create(_pod(namespace, name, given))
 
 
 def _wake(api: Api) -> None:
-    """Another pod goes, a moment later. The original may try pods before it has counted the one that went first, and
+    """Another pod goes, a moment later: the original may try pods before its plugin has heard of a change, and
     then not again for five minutes (docs/plugins-family.md)."""
     time.sleep(HEARD_SECONDS)
     api.create(pod("passing", cpu="0", memory="0", nodeName="a", terminationGracePeriodSeconds=0))
@@ -110,7 +108,7 @@ def _wake(api: Api) -> None:
 
 def _pod(namespace: str, name: str, given: Any) -> Object:
     cpu, priority = given if isinstance(given, list) else (given, "")
-    spec = {"priorityClassName": priority} if priority else {}
+    spec: dict[str, Any] = {"priorityClassName": priority} if priority else {}
     # Nobody runs a kubelet here: whoever is deleted is gone at once.
     return pod(name, namespace=namespace, cpu=str(cpu), terminationGracePeriodSeconds=0, **spec)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.e2e.api import Object
+from tests.e2e.kubectl_objects import KINDS, LAMPS, NODES, OBJECTS, deployment, pod
 from tests.e2e.kubectl_texts import normalised
 from tests.e2e.kubectls import Both, Done, Kubectl, assert_same, programs
 from tests.e2e.two_clusters import start_embedded, start_real
@@ -22,22 +23,6 @@ from tests.e2e.two_clusters import start_embedded, start_real
 pytestmark = pytest.mark.e2e
 
 _NUMBERS = itertools.count(1)
-
-
-def _node(name: str, zone: str) -> Object:
-    resources = {"cpu": "4", "memory": "16Gi", "ephemeral-storage": "100Gi", "pods": "110"}
-    labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "beta.kubernetes.io/os": "linux"}
-    labels["topology.kubernetes.io/zone"] = zone
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": labels},
-        "status": {"capacity": resources, "allocatable": resources},
-    }
-
-
-#: Two nodes that tests put pods on by name, and one that each test may do with as it likes.
-NODES = [_node("a", "z1"), _node("b", "z2"), _node("spare", "z1")]
 
 
 @pytest.fixture(scope="session")
@@ -71,39 +56,6 @@ def namespace(both: Both) -> Iterator[str]:
     both.each("create", "namespace", name)
     yield name
     both.each("delete", "namespace", name, "--wait=false")
-
-
-def pod(name: str, node: str = "a", **spec: object) -> Object:
-    container = {
-        "name": "main",
-        "image": "pause:3.9",
-        "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}},
-    }
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "labels": {"app": name}},
-        "spec": {
-            "terminationGracePeriodSeconds": 1,
-            "nodeSelector": {"kubernetes.io/hostname": node},
-            "containers": [container],
-            **spec,
-        },
-    }
-
-
-def deployment(name: str, node: str = "a", replicas: int = 2) -> Object:
-    spec = pod(name, node)["spec"]
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": {"app": name}},
-            "template": {"metadata": {"labels": {"app": name}}, "spec": spec},
-        },
-    }
 
 
 @pytest.fixture
@@ -209,79 +161,6 @@ def test_get_nodes(both: Both) -> None:
     both("get", "nodes", "-o", "wide")
     both("get", "node", "a", "-o", "yaml")
     both("get", "nodes", "-L", "topology.kubernetes.io/zone", "--sort-by=.metadata.name")
-
-
-OBJECTS = """
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: settings}
-data: {a: "1", b: "2"}
----
-apiVersion: v1
-kind: Secret
-metadata: {name: hidden}
-stringData: {password: secret}
----
-apiVersion: v1
-kind: Service
-metadata: {name: web}
-spec:
-  clusterIP: None
-  selector: {app: web}
-  ports: [{port: 80, name: http}]
----
-apiVersion: policy/v1
-kind: PodDisruptionBudget
-metadata: {name: budget}
-spec:
-  minAvailable: 1
-  selector: {matchLabels: {app: nobody}}
----
-apiVersion: v1
-kind: PersistentVolumeClaim
-metadata: {name: claim}
-spec:
-  accessModes: [ReadWriteOnce]
-  storageClassName: none
-  resources: {requests: {storage: 1Gi}}
----
-apiVersion: v1
-kind: ResourceQuota
-metadata: {name: quota}
-spec: {hard: {configmaps: "10"}}
----
-apiVersion: v1
-kind: LimitRange
-metadata: {name: limits}
-spec: {limits: [{type: Container, max: {cpu: "2"}}]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {name: reader}
-rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: readers}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}
-subjects: [{kind: ServiceAccount, name: someone}]
----
-apiVersion: coordination.k8s.io/v1
-kind: Lease
-metadata: {name: lease}
-spec: {holderIdentity: me, leaseDurationSeconds: 15}
-"""
-KINDS = [
-    "configmap/settings",
-    "secret/hidden",
-    "service/web",
-    "pdb/budget",
-    "pvc/claim",
-    "limitrange/limits",
-    "role/reader",
-    "rolebinding/readers",
-    "lease/lease",
-]
 
 
 def test_get_other_kinds(both: Both, namespace: str) -> None:
@@ -619,47 +498,13 @@ def test_auth(both: Both, namespace: str) -> None:
 
 def test_custom_resources(both: Both, namespace: str) -> None:
     """A new kind is there as soon as it is established, with its columns."""
-    definition = yaml.safe_dump(
-        {
-            "apiVersion": "apiextensions.k8s.io/v1",
-            "kind": "CustomResourceDefinition",
-            "metadata": {"name": "lamps.example.com"},
-            "spec": {
-                "group": "example.com",
-                "scope": "Namespaced",
-                "names": {"plural": "lamps", "singular": "lamp", "kind": "Lamp", "shortNames": ["lp"]},
-                "versions": [
-                    {
-                        "name": "v1",
-                        "served": True,
-                        "storage": True,
-                        "subresources": {"status": {}},
-                        "additionalPrinterColumns": [
-                            {"name": "Watts", "type": "integer", "jsonPath": ".spec.watts"}
-                        ],
-                        "schema": {
-                            "openAPIV3Schema": {
-                                "type": "object",
-                                "properties": {
-                                    "spec": {
-                                        "type": "object",
-                                        "properties": {"watts": {"type": "integer", "maximum": 100}},
-                                    }
-                                },
-                            }
-                        },
-                    }
-                ],
-            },
-        }
-    )
     lamp: Object = {
         "apiVersion": "example.com/v1",
         "kind": "Lamp",
         "metadata": {"name": "l"},
         "spec": {"watts": 60},
     }
-    both("apply", "-f", "-", stdin=definition)
+    both("apply", "-f", "-", stdin=yaml.safe_dump(LAMPS))
     try:
         both("wait", "--for=condition=Established", "crd/lamps.example.com", "--timeout=30s")
         both("-n", namespace, "apply", "-f", "-", stdin=json.dumps(lamp))

@@ -284,8 +284,7 @@ class Registry:
             if "deletionTimestamp" not in obj["metadata"]:
                 self.marks.terminated(obj)
                 strategy.prepare_delete(obj)
-                if options.orphan is not None or options.propagation == ORPHAN:
-                    with_collection_finalizers(obj, options)
+                with_collection_finalizers(obj, options)
                 return Deleted(self.write(resource, obj, dry_run=asking.dry_run), at_once=False)
             if strategy.holds_deletion(obj):
                 return Deleted(entry, at_once=False)

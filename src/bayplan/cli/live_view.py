@@ -59,6 +59,8 @@ async def _is_set_within(stop: asyncio.Event, seconds: float) -> bool:
 
 def decision_line(record: Record) -> str:
     """Which pod went where, or why it did not."""
+    if record.node_name and record.message:
+        return f"{record.pod_key} did not get to {record.node_name}: {record.message}"
     if record.node_name:
         return f"{record.pod_key} → {record.node_name}"
     return f"{record.pod_key} is pending: {record.message}"

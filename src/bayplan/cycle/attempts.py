@@ -149,6 +149,7 @@ class Attempts:
             return decision
         committed = profile.committer.commit(pod, state, decision)
         if isinstance(committed, Failure):
+            decision.record.message = committed.message
             self._fail(info, profile, committed, start)
         else:
             self._start(self._bind(info, profile, committed, start))
@@ -178,6 +179,7 @@ class Attempts:
             if self._observer is not None:
                 self._observer.bound(info.pod.spec.scheduler_name, info, perf_counter() - start)
             return
+        commitment.decision.record.message = failure.message
         profile.committer.withdraw(commitment)
         if failure.status.is_rejection:
             # The event would wake the pod itself, if it came before the pod is back in the queue.

@@ -56,7 +56,7 @@ class ExtendedCycle(SchedulingCycle):
         raise RuntimeError("a profile with extenders has to wait for their answers: await schedule_awaiting()")
 
     async def schedule_awaiting(self, pod: Pod, state: CycleState) -> Decision:
-        record = Record(pod.key, pod.uid, self._profile_name)
+        record = self._begin(pod)
         decision = await self._decide(pod, state, record)
         self._finish(record)
         return decision

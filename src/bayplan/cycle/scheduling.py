@@ -74,14 +74,18 @@ class SchedulingCycle:
         # 3. No node left: ask PostFilter whether evicting someone helps.
         # 4. Score the nodes left, normalise to 0–100, weigh, add up.
         # 5. Take the highest; break ties with the cycle's own random stream.
-        record = Record(pod.key, pod.uid, self._profile_name)
+        record = self._begin(pod)
         decision = self._schedule(pod, state if state is not None else CycleState(), record)
         self._finish(record)
         return decision
 
-    @staticmethod
-    def _finish(record: Record) -> None:
+    def _begin(self, pod: Pod) -> Record:
+        self._runner.take_slow_calls()  # those of the steps after the last decision
+        return Record(pod.key, pod.uid, self._profile_name)
+
+    def _finish(self, record: Record) -> None:
         record.finish()
+        record.slow_calls = self._runner.take_slow_calls()
         if record.seconds > SLOW_SECONDS:
             logger.info("Slow attempt: pod=%s %s", record.pod_key, record.describe_steps())
 

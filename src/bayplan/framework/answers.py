@@ -7,6 +7,7 @@ give exactly the same.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
@@ -82,9 +83,15 @@ class AskAlways:
         return score_failed(bound, raw) if isinstance(raw, Status) else raw
 
     def _one_by_one(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray | Status:
+        start = perf_counter()
+        scores = self._scores_of_each(bound, state, pod, nodes)
+        self._caller.note_time(bound.name, bound.point, perf_counter() - start)
+        return scores
+
+    def _scores_of_each(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray | Status:
         scores = np.zeros(len(nodes), dtype=np.int64)
         for position, node in enumerate(nodes):
-            answer = self._caller.call(bound, state, pod, node)
+            answer = self._caller.call_often(bound, state, pod, node)
             if isinstance(answer, Status):
                 return answer
             if isinstance(answer, bool) or not isinstance(answer, int | np.integer):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from bayplan.framework.contract import n_arguments
 from bayplan.framework.plugin import Plugin
@@ -17,6 +17,9 @@ from bayplan.framework.points import METHODS, Point
 from bayplan.framework.status import SUCCESS, Code, Status
 
 logger = logging.getLogger("bayplan.framework")
+
+#: A plugin that takes longer is named in the log and in the record: nothing else is scheduled meanwhile.
+SLOW_SECONDS: Final = 0.1
 
 
 class Observer(Protocol):
@@ -57,20 +60,43 @@ class Bound:
         self.is_per_node: Final = method_name in self._PER_NODE
 
 
+class SlowCall(NamedTuple):
+    """A plugin that held everybody up; several if one of them did and it cannot be told which."""
+
+    plugin: str
+    point: str
+    seconds: float
+
+
 class Caller:
     """Calls bound methods and tells the observer, if there is one."""
 
     def __init__(self, observer: Observer | None = None) -> None:
         #: May be switched off and on: plugins are timed in some of the cycles only.
         self.observer = observer
+        #: Since it was last cleared; cycles do.
+        self.slow_calls: list[SlowCall] = []
 
     def call(self, bound: Bound, *arguments: Any) -> Any:
         """The method's answer; an ERROR Status if it raised."""
+        start = perf_counter()
+        answer = self.call_often(bound, *arguments)
+        self.note_time(bound.name, bound.point, perf_counter() - start)
+        return answer
+
+    def note_time(self, plugin: str, point: str, seconds: float) -> None:
+        """For those who `call_often`: how long it took in all."""
+        if seconds > SLOW_SECONDS:
+            logger.warning("Plugin was slow: plugin=%s point=%s seconds=%.3f", plugin, point, seconds)
+            self.slow_calls.append(SlowCall(plugin, point, seconds))
+
+    def call_often(self, bound: Bound, *arguments: Any) -> Any:
+        """The same for one node out of many: whoever asks about all of them has an eye on the time."""
         start = perf_counter() if self.observer is not None else 0.0
         answer: Any
         try:
             answer = bound.function(*arguments[: bound.n_arguments])
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             answer = _raised(bound, error)
         if self.observer is not None:
             self._observe(self.observer, bound, answer, start)
@@ -82,7 +108,7 @@ class Caller:
         answer: Any
         try:
             answer = await bound.function(*arguments[: bound.n_arguments])
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             answer = _raised(bound, error)
         if self.observer is not None:
             self._observe(self.observer, bound, answer, start)
@@ -95,9 +121,9 @@ class Caller:
         observer.plugin_called(bound.label, bound.name, code, perf_counter() - start)
 
 
-def _raised(bound: Bound, error: Exception) -> Status:
+def _raised(bound: Bound, error: Exception | SystemExit) -> Status:
     logger.error("Plugin raised: plugin=%s point=%s", bound.name, bound.point, exc_info=error)
-    return Status.failed(error)
+    return Status.failed(error if isinstance(error, Exception) else f"the plugin called exit: {error}")
 
 
 def as_status(bound: Bound, answer: Any) -> Status:

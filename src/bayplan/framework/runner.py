@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Generator, Hashable, Mapping
+from time import perf_counter
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from bayplan.framework.answers import Answers, AskAlways, Scorer
-from bayplan.framework.calls import Bound, Caller, as_status, wrapped
+from bayplan.framework.calls import Bound, Caller, SlowCall, as_status, wrapped
 from bayplan.framework.candidates import CONSULTED, Considered, Consulted
 from bayplan.framework.diagnosis import Diagnosis
 from bayplan.framework.nodes import NodeInfo, NodeTable
@@ -206,9 +207,13 @@ class Runner:
             filters,
             nodes,
             lambda bound: self._answers.verdict(bound, state, pod, nodes),
-            lambda bound, position: as_status(bound, self._caller.call(bound, state, pod, nodes[position])),
+            lambda bound, position: as_status(bound, self._caller.call_often(bound, state, pod, nodes[position])),
         )
+        start = perf_counter()
         outcome = searching.run(search)
+        self._caller.note_time(
+            ", ".join(bound.name for bound in filters if bound.is_per_node), "Filter", perf_counter() - start
+        )
         if searching.failed is not None:
             outcome.error = _filter_error(*searching.failed)
         return outcome
@@ -228,14 +233,16 @@ class Runner:
         self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable, outcome: FilterOutcome
     ) -> Verdict:
         statuses: dict[int, Status] = {}
+        start = perf_counter()
         for position in np.flatnonzero(outcome.feasible).tolist():
-            status = as_status(bound, self._caller.call(bound, state, pod, nodes[position]))
+            status = as_status(bound, self._caller.call_often(bound, state, pod, nodes[position]))
             if status.is_success:
                 continue
             if not status.is_rejection:
                 outcome.error = _filter_error(bound, status)
                 break
             statuses[position] = status.by(bound.name)
+        self._caller.note_time(bound.name, bound.point, perf_counter() - start)
         return Verdict(len(nodes), statuses=statuses)
 
     def filters_by_amounts(self, state: CycleState) -> bool:
@@ -362,6 +369,11 @@ class Runner:
             return PermitOutcome(done(waiting or SUCCESS), waits)
 
     # --- besides ----------------------------------------------------------------------------------
+
+    def take_slow_calls(self) -> list[SlowCall]:
+        """The plugins that were slow since this was last asked."""
+        slow, self._caller.slow_calls = self._caller.slow_calls, []
+        return slow
 
     def sign(self, pod: Pod) -> Hashable | None:
         """What of the pod the profile's Filter and Score plugins look at; None if one of them does not say."""

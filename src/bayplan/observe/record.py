@@ -7,7 +7,7 @@ one. Records live outside the pod, in a ring that is bounded by size.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from time import perf_counter
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -76,6 +76,7 @@ class Record:
         "profile_name",
         "scores",
         "seconds",
+        "slow_calls",
         "steps",
     )
 
@@ -84,7 +85,7 @@ class Record:
         self.pod_uid = pod_uid
         self.profile_name = profile_name
         self.node_name = ""
-        #: Why there is no node: the text of the pod's condition.
+        #: Why there is no node, or why the pod did not get to it: the text of the pod's condition.
         self.message = ""
         self.filter: FilterView | None = None
         self.scores: ScoreView | None = None
@@ -94,6 +95,8 @@ class Record:
         self.extenders: list[ExtenderAnswer] = []
         #: (extension point, seconds), in order.
         self.steps: list[tuple[str, float]] = []
+        #: (plugin, extension point, seconds) of plugins that were slow.
+        self.slow_calls: Sequence[tuple[str, str, float]] = ()
         self.seconds = 0.0
         self._step = ""
         self._start = self._step_start = perf_counter()
@@ -137,7 +140,8 @@ class Record:
 
     def describe_steps(self) -> str:
         steps = " ".join(f"{name}={seconds * 1000:.1f}ms" for name, seconds in self.steps)
-        return f"total={self.seconds * 1000:.1f}ms {steps}"
+        slow = "".join(f" slow={plugin}/{point}" for plugin, point, _ in self.slow_calls)
+        return f"total={self.seconds * 1000:.1f}ms {steps}{slow}"
 
 
 class CompactScores:
