@@ -1,4 +1,4 @@
-"""The programs of a real control plane: where they are found, and how they are built where they are not.
+"""The programs of a real control plane, and Helm: where they are found, and how they are built where they are not.
 
 Each program is looked for in this order, and taken only if it is of the minor version that Bayplan follows:
 
@@ -28,7 +28,9 @@ from pathlib import Path
 
 MODULES = Path(__file__).parent / "control-plane"
 KUBERNETES = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
-PROGRAMS = ("etcd", *KUBERNETES)
+#: Module under control-plane/ → what is built of it.
+BUILT: Mapping[str, Sequence[str]] = {"etcd": ("etcd",), "kubernetes": KUBERNETES, "helm": ("helm",)}
+PROGRAMS = tuple(program for programs in BUILT.values() for program in programs)
 _FETCHING = "go: downloading"
 PROGRESS_SECONDS = 15  # often enough that nobody takes a build for a hang
 
@@ -47,6 +49,9 @@ def _pinned(module: str, requirement: str) -> str:
 
 KUBERNETES_VERSION = _pinned("kubernetes", "k8s.io/kubernetes")
 ETCD_VERSION = _pinned("etcd", "go.etcd.io/etcd/server/v3")
+HELM_VERSION = _pinned("helm", "helm.sh/helm/v3")
+#: Of the programs that are not Kubernetes' own.
+_VERSIONS = {"etcd": ETCD_VERSION, "helm": HELM_VERSION}
 
 
 def cache_folder(env: Mapping[str, str] = os.environ) -> Path:
@@ -99,7 +104,7 @@ def require(env: Mapping[str, str] = os.environ) -> dict[str, Path]:
 
 
 def _wanted(program: str) -> str:
-    return ETCD_VERSION if program == "etcd" else KUBERNETES_VERSION
+    return _VERSIONS.get(program, KUBERNETES_VERSION)
 
 
 def _minor(version: str) -> str:
@@ -112,12 +117,14 @@ def _same_minor(version: str, wanted: str) -> bool:
 
 def _version(path: Path) -> str:
     """What a program says of itself, as v1.2.3; empty if it does not say."""
-    arguments = ("version", "--client") if path.name == "kubectl" else ("--version",)
+    arguments = {"kubectl": ("version", "--client"), "helm": ("version",)}.get(path.name, ("--version",))
     try:
         done = subprocess.run([path, *arguments], capture_output=True, text=True, timeout=20, check=False)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    told = re.search(r"(?:Kubernetes|Client Version:|etcd Version:) v?(\d+\.\d+\.\d+\S*)", done.stdout)
+    told = re.search(
+        r'(?:Kubernetes |Client Version: |etcd Version: |{Version:")v?(\d+\.\d+\.\d+[^\s"]*)', done.stdout
+    )
     return f"v{told[1]}" if told else ""
 
 
@@ -135,10 +142,9 @@ def install(env: Mapping[str, str] = os.environ) -> dict[str, Path]:
     cache.mkdir(parents=True, exist_ok=True)
     with _alone(cache / ".lock"):
         missing = find(env).missing
-        if "etcd" in missing:
-            _build(go, "etcd", ["etcd"], cache)
-        if kubernetes := [program for program in missing if program != "etcd"]:
-            _build(go, "kubernetes", kubernetes, cache)
+        for module, programs in BUILT.items():
+            if wanted := [program for program in programs if program in missing]:
+                _build(go, module, wanted, cache)
     return require(env)
 
 
@@ -147,8 +153,8 @@ def _without_go(missing: Sequence[str]) -> str:
         f"The end-to-end tests need a real control plane, and there is no {', '.join(missing)} here,\n"
         "nor Go to build it with. Either\n"
         f"  - install Go {_go_version()} or newer and run this again: it builds them, once, or\n"
-        f"  - put etcd {_minor(ETCD_VERSION)} and Kubernetes {_minor(KUBERNETES_VERSION)} programs on the PATH, "
-        "or into a folder that KUBEBUILDER_ASSETS names.\n"
+        f"  - put programs of etcd {_minor(ETCD_VERSION)}, Kubernetes {_minor(KUBERNETES_VERSION)} and "
+        f"Helm {_minor(HELM_VERSION)} on the PATH, or into a folder that KUBEBUILDER_ASSETS names.\n"
         "'make test' needs none of this."
     )
 
@@ -203,13 +209,16 @@ def _build(go: str, module: str, programs: Sequence[str], into: Path) -> None:
 
 
 def _package(program: str) -> str:
-    return "." if program == "etcd" else f"k8s.io/kubernetes/cmd/{program}"
+    others = {"etcd": ".", "helm": "helm.sh/helm/v3/cmd/helm"}
+    return others.get(program, f"k8s.io/kubernetes/cmd/{program}")
 
 
 def _linker_flags(module: str, version: str) -> str:
-    """No debugger symbols, and for Kubernetes the version, which its own release build sets in this way too."""
+    """No debugger symbols, and the version, where the program's own release build sets it in this way too."""
     if module == "etcd":
         return "-s -w"
+    if module == "helm":
+        return f"-s -w -X helm.sh/helm/v3/internal/version.version={version}"
     major, minor, _ = version.removeprefix("v").split(".")
     values = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
     packages = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")

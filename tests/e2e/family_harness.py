@@ -92,7 +92,7 @@ def prepare(plane: ControlPlane) -> None:
     plane.api.create_many(definitions())
     for definition in definitions():
         name = definition["metadata"]["name"]
-        eventually(lambda name=name: _is_established(plane.api, name))  # type: ignore[misc]
+        eventually(lambda name=name: is_established(plane.api, name))  # type: ignore[misc]
     rbac = "rbac.authorization.k8s.io"
     rule = {"apiGroups": ["scheduling.x-k8s.io"], "resources": ["*"], "verbs": ["*"]}
     role = {"apiVersion": f"{rbac}/v1", "kind": "ClusterRole", "metadata": {"name": "family"}, "rules": [rule]}
@@ -108,7 +108,7 @@ def prepare(plane: ControlPlane) -> None:
     )
 
 
-def _is_established(api: Api, name: str) -> bool:
+def is_established(api: Api, name: str) -> bool:
     conditions = api.get("CustomResourceDefinition", name).get("status", {}).get("conditions", ())
     return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
 

@@ -6,16 +6,19 @@ from pathlib import Path
 
 import pytest
 from tests.e2e import binaries
-from tests.e2e.binaries import ETCD_VERSION, KUBERNETES, KUBERNETES_VERSION, PROGRAMS, MissingProgramError
+from tests.e2e.binaries import ETCD_VERSION, HELM_VERSION, KUBERNETES_VERSION, PROGRAMS, MissingProgramError
 
 
 def _place(folder: Path, *programs: str, version: str = "") -> None:
     """Programs that say a version and do nothing else."""
     folder.mkdir(exist_ok=True)
     for program in programs:
-        name = {"etcd": "etcd Version:", "kubectl": "Client Version:"}.get(program, "Kubernetes")
-        told = version or (ETCD_VERSION.removeprefix("v") if program == "etcd" else KUBERNETES_VERSION)
-        (folder / program).write_text(f"#!/bin/sh\necho '{name} {told}'\n")
+        told = {
+            "etcd": f"etcd Version: {version or ETCD_VERSION.removeprefix('v')}",
+            "kubectl": f"Client Version: {version or KUBERNETES_VERSION}",
+            "helm": f'version.BuildInfo{{Version:"{version or HELM_VERSION}", GitCommit:""}}',
+        }.get(program, f"Kubernetes {version or KUBERNETES_VERSION}")
+        (folder / program).write_text(f"#!/bin/sh\necho '{told}'\n")
         (folder / program).chmod(0o755)
 
 
@@ -43,6 +46,7 @@ def test_assets_come_before_path_and_cache(env: dict[str, str], tmp_path: Path) 
         "kube-controller-manager": "cache",
         "kube-scheduler": "path",
         "kubectl": "assets",
+        "helm": "cache",
     }
 
 
@@ -64,7 +68,7 @@ def test_without_go_the_message_says_what_to_do(env: dict[str, str], tmp_path: P
     with pytest.raises(MissingProgramError) as error:
         binaries.install(env)
 
-    assert f"there is no {', '.join(KUBERNETES)} here" in str(error.value)
+    assert f"there is no {', '.join(PROGRAMS[1:])} here" in str(error.value)
     assert "install Go" in str(error.value)
     assert "KUBEBUILDER_ASSETS" in str(error.value)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from bayplan.framework import Plugin, Status
+from bayplan.framework import Plugin, PluginError, Reads, Status
 from bayplan.model.meta import Condition, condition_of
 from bayplan.testing import Harness, VirtualCluster, make_node, make_pod
 from bayplan.testing.check import find_faults
@@ -102,19 +103,66 @@ def test_the_pod_is_told_and_others_go_on(method: str, misbehave: Callable[[], A
         assert cluster.schedule(make_pod("other")).node_name
 
 
-@pytest.mark.parametrize("method", ["sign", "events_to_register", "unreserve"])
-def test_the_quiet_methods_raise_in_vain(method: str) -> None:
-    """Nobody's answer hangs on these: the pod is placed as if they were not there."""
-    methods = {method: lambda self, *_: boom(), "score": lambda self, state, pod, node: 0}
-    if method == "unreserve":
-        methods["reserve"] = lambda self, *_: None
-    with VirtualCluster(1, plugins=[type("Hostile", (Plugin,), {"name": "Hostile", **methods})]) as cluster:
-        assert cluster.schedule(make_pod("p")).node_name == "node-1"
+class BadSign(Plugin):
+    name = "BadSign"
+    reads = Reads.NODE
+
+    def sign(self, pod: Any) -> Any:
+        return boom() if pod.name == VICTIM else ()
+
+    def filter_nodes(self, state: Any, pod: Any, nodes: Any) -> Any:
+        return nodes.accept_all()
+
+
+def test_a_sign_that_raises_ends_the_attempt() -> None:
+    """What may be kept cannot be known then."""
+    with VirtualCluster(1, plugins=[BadSign]) as cluster:
+        broken = condition(cluster)
+        assert broken.message == 'running "BadSign" filter plugin: sign: ValueError: boom'
+        assert cluster.schedule(make_pod("other")).node_name == "node-1"
+
+
+class BadUnreserve(Plugin):
+    name = "BadUnreserve"
+
+    def reserve(self, state: Any, pod: Any, node_name: str) -> None: ...
+
+    def unreserve(self, state: Any, pod: Any, node_name: str) -> None:
+        boom()
+
+    async def pre_bind(self, state: Any, pod: Any, node_name: str) -> Any:
+        return Status.failed("no disk") if pod.name == VICTIM else None
+
+
+def test_an_unreserve_that_raises_frees_the_node_all_the_same() -> None:
+    """The pod is told what went wrong first; its place is there for the next one."""
+    with VirtualCluster([make_node("a", cpu="1")], plugins=[BadUnreserve]) as cluster:
+        refused = cluster.schedule(make_pod(VICTIM, cpu="1"))
+        told = condition_of(refused.status.conditions, "PodScheduled")
+        assert told is not None
+        assert told.message == 'running PreBind plugin "BadUnreserve": no disk'
+        cluster.apply(make_pod("other", cpu="1"))
+        cluster.wait(10)
+        assert cluster.pod("other").node_name == "a"
+
+
+@pytest.mark.parametrize(
+    ("events", "told"),
+    [
+        pytest.param(lambda self: boom(), "its events_to_register raised ValueError: boom", id="raises"),
+        pytest.param(("NodeAdd",), "must give ClusterEvents, got str: 'NodeAdd'", id="something else"),
+    ],
+)
+def test_events_that_are_none_are_refused_at_the_start(events: Any, told: str) -> None:
+    """Before the queue relies on them."""
+    bad = type("Bad", (Plugin,), {"name": "Bad", "events_to_register": events, "filter": lambda *_: None})
+    with pytest.raises(PluginError, match=re.escape(told)):
+        Harness(plugins=[bad])
 
 
 @pytest.mark.parametrize("method", ["pre_filter", "filter", "filter_nodes", "score", "score_nodes"])
 def test_a_plugin_that_blocks_is_named(method: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Nothing can be scheduled meanwhile, so the log and the record say whose fault it was; others wait, no more."""
+    """Nothing can be scheduled meanwhile: the log and the record say whose fault it was. Others wait, no more."""
     seconds = 0.12
 
     def block() -> Any:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from bayplan.apiserver.kubelets import Kubelets, Pace
 from bayplan.apiserver.local import LocalTransport
-from bayplan.apiserver.manifests import Applier, read_manifests
+from bayplan.apiserver.manifests import Applier, ManifestError, read_manifests
 from bayplan.apiserver.server import ApiServer
 from bayplan.apiserver.simulated_nodes import make_nodes
 from bayplan.client import EventBroadcaster, KubeClient
@@ -49,8 +49,8 @@ class Cluster:
 
     *nodes* is how many, or the Node objects. *configuration* is a loaded KubeSchedulerConfiguration, with the
     registry it was loaded with; without one the default profile runs. *reload* reads it again with other plugins;
-    with it, a plugin's file that is saved is at work before the next cycle. *data* is a folder that outlives
-    the process.
+    with it, a plugin's file that is saved is at work before the next cycle. *manifests* are
+    there before the scheduler is. *data* is a folder that outlives the process.
     """
 
     def __init__(
@@ -61,6 +61,7 @@ class Cluster:
         configuration: Loaded | None = None,
         registry: Registry | None = None,
         reload: Callable[[Registry], Loaded] | None = None,
+        manifests: str | Sequence[dict[str, Any]] = (),
         scheduler: bool = True,
         controllers: Sequence[type[Controller]] = (*CLUSTER, *FAMILY),
         data: Path | None = None,
@@ -74,6 +75,7 @@ class Cluster:
         self._registry = registry if registry is not None else default_registry()
         self._configuration = configuration if configuration is not None else default(self._registry)
         self._reload = reload
+        self._manifests = manifests
         self._with_scheduler = scheduler
         self._controllers = controllers
         self._listen = listen
@@ -113,6 +115,7 @@ class Cluster:
             await install(self.client)
         await Applier(self.client).create(self._nodes)
         await self._start_manager()
+        await self.apply(self._manifests)
         if self._with_scheduler:
             await self._start_scheduler()
 
@@ -142,10 +145,22 @@ class Cluster:
         self.scheduler = SchedulerService(
             self._configuration, self._registry, client, broadcaster, clock=self.clock, seed=self._seed
         )
-        await self.scheduler.sync()
+        await self._sync(self.scheduler)
         if self._reload is not None:
             self._run(Reloader(self.scheduler, self._registry, self._reload).run(), "reloader")
         self._run(self.scheduler.schedule(self._stop), "scheduler")
+
+    @staticmethod
+    async def _sync(scheduler: SchedulerService) -> None:
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                await scheduler.sync()
+        except TimeoutError:
+            missing = ", ".join(scheduler.informers.unsynced())
+            raise ManifestError(
+                f"a plugin asks for {missing}, which cannot be read here; "
+                "a custom resource needs its definition among the manifests"
+            ) from None
 
     def _run(self, work: Any, name: str) -> None:
         task = asyncio.create_task(work, name=name)

@@ -102,7 +102,7 @@ def _check_ours(target: Path) -> None:
 
 def _cluster(given: dict[str, Any]) -> Cluster:
     from bayplan.apiserver.cluster import Cluster
-    from bayplan.apiserver.manifests import ManifestError
+    from bayplan.apiserver.manifests import ManifestError, read_manifests
     from bayplan.apiserver.simulated_nodes import read_nodes
 
     known = registry(given["plugins"])
@@ -110,6 +110,7 @@ def _cluster(given: dict[str, Any]) -> Cluster:
     nodes: Any = given["nodes"]
     try:
         nodes = int(nodes) if nodes.isdigit() else read_nodes(read_text(nodes), shown(nodes))
+        manifests = [each for file in given["manifests"] for each in read_manifests(read_text(file), shown(file))]
     except ManifestError as error:
         raise click.ClickException(str(error)) from error
     return Cluster(
@@ -118,6 +119,7 @@ def _cluster(given: dict[str, Any]) -> Cluster:
         configuration=accepted(configuration, known),
         registry=known,
         reload=configuration.read if given["reload"] else None,
+        manifests=manifests,
         scheduler=not given["no_scheduler"],
         data=given["data"],
         listen=(given["host"], given["port"]),
@@ -125,27 +127,20 @@ def _cluster(given: dict[str, Any]) -> Cluster:
 
 
 async def _up(cluster: Cluster, target: Path, given: dict[str, Any]) -> None:
-    from bayplan.apiserver.manifests import ManifestError, read_manifests
+    from bayplan.apiserver.manifests import ManifestError
     from bayplan.cli.live_view import show
 
-    objects = []
-    try:
-        for file in given["manifests"]:
-            objects += read_manifests(read_text(file), shown(file))
-    except ManifestError as error:
-        raise click.ClickException(str(error)) from error
     _tell_reloads()
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    async with cluster:
-        _write(target, cluster)
-        try:
-            await cluster.apply(objects)
-        except ManifestError as error:
-            raise click.ClickException(str(error)) from error
-        _tell(cluster, target)
-        await show(cluster, stop, plain=given["plain"] or not sys.stdout.isatty())
+    try:
+        async with cluster:
+            _write(target, cluster)
+            _tell(cluster, target)
+            await show(cluster, stop, plain=given["plain"] or not sys.stdout.isatty())
+    except ManifestError as error:
+        raise click.ClickException(str(error)) from error
     click.echo("Stopped.")
 
 

@@ -19,7 +19,17 @@ from bayplan.config import Catalogue, ConfigError
 from bayplan.conformance.report import Difference, Report, Step
 from bayplan.model import ObjectError
 
-__all__ = ["Context", "Difference", "Judge", "RecordingError", "Report", "Step", "judge_lines", "read_lines", "run"]
+__all__ = [
+    "Context",
+    "Difference",
+    "Judge",
+    "RecordingError",
+    "Report",
+    "Step",
+    "judge_lines",
+    "read_lines",
+    "run",
+]
 
 #: Kind of a line → the function that judges it, as `module:function`; imported when the first such line is met.
 JUDGES = {

@@ -2,7 +2,8 @@
 
 Beyond what is looked over when a class is loaded (names, signatures), the plugin is run: alone and among the
 default plugins, on nodes with and without labels, taints and pods, for pods with and without requests, selectors
-and priorities. Found are exceptions, scores that end up outside 0 to 100, and answers that are not the same twice.
+and priorities. Found are exceptions, scores that end up outside 0 to 100, answers that are not the same twice, and
+memory that grows with every pod.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from bayplan.framework.contract import check_class
 from bayplan.model import Node, Pod
 from bayplan.testing.builders import make_node, make_pod
 from bayplan.testing.harness import Harness
+from bayplan.testing.leaks import find_leak
 
 if TYPE_CHECKING:
     from bayplan.cycle import Decision
 
-MAX_SCORE: Final = 100
+_HINT: Final = "; bring scores there in normalize_score, bayplan.framework.default_normalize does it"
 
 
 class PluginCheckError(AssertionError):
@@ -44,22 +46,28 @@ def check_plugin(plugin: type[Plugin], args: Mapping[str, Any] | None = None) ->
 def find_faults(plugin: type[Plugin], args: Mapping[str, Any] | None = None) -> Iterator[str]:
     """What is wrong, in words for the author; nothing if nothing is."""
     try:
-        check_class(plugin)
+        points = check_class(plugin)
         alone = _harness(plugin, args, only=True)
-        among = _harness(plugin, args, only=False)
+        harnesses = [alone, _harness(plugin, args, only=False)]
+        if {"filter", "score"} <= {*points}:
+            # Where its Filter is choosy, its Score would hardly be asked.
+            harnesses.append(_harness(plugin, args, only=True, filters=False))
     except (PluginError, ConfigError) as error:
         yield str(error)
         return
-    seen = set()
+    #: What is wrong → the pods it is wrong for.
+    faults: dict[str, list[str]] = {}
     for pod in sample_pods():
-        for harness in (alone, among):
-            for fault in _faults_of(plugin.name, harness, pod):
-                if fault not in seen:
-                    seen.add(fault)
-                    yield fault
+        for fault in dict.fromkeys(fault for harness in harnesses for fault in _faults_of(harness, pod)):
+            faults.setdefault(fault, []).append(pod.name)
+    for fault, pods in faults.items():
+        others = f" and {len(pods) - 1} more" if len(pods) > 1 else ""
+        yield f"for the pod {pods[0]}{others}: {fault}"
+    if not faults:
+        yield from find_leak(plugin, alone)
 
 
-def _harness(plugin: type[Plugin], args: Mapping[str, Any] | None, *, only: bool) -> Harness:
+def _harness(plugin: type[Plugin], args: Mapping[str, Any] | None, *, only: bool, filters: bool = True) -> Harness:
     others = [{"name": "PrioritySort"}, {"name": "DefaultBinder"}] if only else []
     points = check_class(plugin)
     # One queue sort and no more: that of a plugin which brings its own replaces the default.
@@ -71,6 +79,8 @@ def _harness(plugin: type[Plugin], args: Mapping[str, Any] | None, *, only: bool
     elif "queueSort" in points:
         points_set["disabled"] = [{"name": "PrioritySort"}]
     profile: dict[str, Any] = {"schedulerName": "default-scheduler", "plugins": {"multiPoint": points_set}}
+    if not filters:
+        profile["plugins"]["filter"] = {"disabled": [{"name": plugin.name}]}
     if args is not None:
         profile["pluginConfig"] = [{"name": plugin.name, "args": dict(args)}]
     configuration = {
@@ -84,26 +94,13 @@ def _harness(plugin: type[Plugin], args: Mapping[str, Any] | None, *, only: bool
     )
 
 
-def _faults_of(name: str, harness: Harness, pod: Pod) -> Iterator[str]:
+def _faults_of(harness: Harness, pod: Pod) -> Iterator[str]:
     first, second = harness.decide(pod), harness.decide(pod)
     if not first.node_name and not first.status.is_rejection:
-        yield f"for the pod {pod.name}: {first.message}"
-        return
-    yield from _score_faults(name, first)
-    if _verdicts(first) != _verdicts(second):
-        yield f"for the pod {pod.name}: asked twice about the same cluster, it answered differently"
-
-
-def _score_faults(name: str, decision: Decision) -> Iterator[str]:
-    own = decision.scores.by_plugin.get(name) if decision.scores is not None else None
-    if own is None or not len(own.normalized):
-        return
-    least, most = int(own.normalized.min()), int(own.normalized.max())
-    if least < 0 or most > MAX_SCORE:
-        yield (
-            f"scores between {least} and {most} after normalisation: they must be between 0 and {MAX_SCORE}; "
-            "bring them there in normalize_score, bayplan.framework.default_normalize does it"
-        )
+        hint = _HINT if "invalid score" in first.message else ""
+        yield f"{first.message}{hint}"
+    elif _verdicts(first) != _verdicts(second):
+        yield "asked twice about the same cluster, it answered differently"
 
 
 def _verdicts(decision: Decision) -> object:

@@ -34,6 +34,9 @@ class Finalize:
         finalizers = asked.get("spec", {}).get("finalizers", [])
         namespace["spec"] = {"finalizers": finalizers} if finalizers else {}
         metadata = namespace["metadata"]
+        metadata.pop("finalizers", None)
+        if asked["metadata"].get("finalizers"):
+            metadata["finalizers"] = asked["metadata"]["finalizers"]
         if not finalizers and "deletionTimestamp" in metadata and not metadata.get("finalizers"):
             self._registry.remove(call.resource, entry, dry_run=options.dry_run)
             return answer(namespace, warnings=warnings)

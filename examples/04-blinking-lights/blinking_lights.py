@@ -1,0 +1,13 @@
+from bayplan import Plugin
+
+
+class BlinkingLightScorer(Plugin):
+    """Ranks nodes by how many blinking lights they have."""
+
+    name = "BlinkingLightScorer"
+
+    def score_nodes(self, state, pod, nodes):
+        return nodes.label("example.com/blinking-lights").numbers(default=0)
+
+    def normalize_score(self, state, pod, scores, nodes):
+        return scores * 100 // max(scores.max(), 1)  # nobody blinks: nobody divides by zero

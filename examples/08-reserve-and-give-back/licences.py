@@ -1,0 +1,40 @@
+from bayplan import Args, Plugin, Pod, Status
+
+ANNOTATION = "example.com/licence"
+
+
+class LicenceArgs(Args):
+    seats: int = 1
+
+
+class Licences(Plugin):
+    """So many pods with the annotation example.com/licence at a time, in the whole cluster."""
+
+    name = "Licences"
+    Args = LicenceArgs
+
+    def __init__(self, args, handle):
+        super().__init__(args, handle)
+        self.taken = {}
+        handle.informers.on_change(Pod, self._pod_changed)
+
+    def carry_over(self, old):
+        self.taken = old.taken  # the very dictionary: pods on their way still end with the old instance
+
+    def pre_filter(self, state, pod, nodes):
+        if ANNOTATION not in pod.annotations:
+            return Status.skip()
+        if len(self.taken) >= self.args.seats:
+            return Status.unschedulable(f"all {self.args.seats} licence seats are taken")
+        return None
+
+    def reserve(self, state, pod, node_name):
+        if ANNOTATION in pod.annotations:
+            self.taken[pod.uid] = pod.name
+
+    def unreserve(self, state, pod, node_name):
+        self.taken.pop(pod.uid, None)  # also called when our reserve never was
+
+    def _pod_changed(self, old, new):
+        if new is None or new.is_terminal:
+            self.taken.pop((new or old).uid, None)

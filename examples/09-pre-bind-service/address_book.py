@@ -1,0 +1,26 @@
+import aiohttp
+
+from bayplan import Args, Plugin, Status
+
+
+class AddressBookArgs(Args):
+    url: str = "http://127.0.0.1:8070"
+    timeout_seconds: float = 5.0
+
+
+class AddressBook(Plugin):
+    """Has a service write down where a pod goes before it is bound. Without its consent there is no bind."""
+
+    name = "AddressBook"
+    Args = AddressBookArgs
+
+    async def pre_bind(self, state, pod, node_name):
+        timeout = aiohttp.ClientTimeout(total=self.args.timeout_seconds)
+        try:
+            async with aiohttp.ClientSession(timeout=timeout) as session:
+                entry = {"pod": pod.key, "node": node_name}
+                async with session.post(f"{self.args.url}/entries", json=entry) as answer:
+                    if answer.status != 201:
+                        return Status.failed(f"the address book says {answer.status}: {await answer.text()}")
+        except (aiohttp.ClientError, TimeoutError) as error:
+            return Status.failed(f"the address book does not answer: {error}")
