@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from bayplan.apiserver.kubelets import Kubelets, Pace
 from bayplan.apiserver.local import LocalTransport
-from bayplan.apiserver.manifests import Applier, ManifestError, read_manifests
+from bayplan.apiserver.manifests import Applier, read_manifests
 from bayplan.apiserver.server import ApiServer
 from bayplan.apiserver.simulated_nodes import make_nodes
 from bayplan.client import EventBroadcaster, KubeClient
@@ -145,22 +145,10 @@ class Cluster:
         self.scheduler = SchedulerService(
             self._configuration, self._registry, client, broadcaster, clock=self.clock, seed=self._seed
         )
-        await self._sync(self.scheduler)
+        await self.scheduler.sync()
         if self._reload is not None:
             self._run(Reloader(self.scheduler, self._registry, self._reload).run(), "reloader")
         self._run(self.scheduler.schedule(self._stop), "scheduler")
-
-    @staticmethod
-    async def _sync(scheduler: SchedulerService) -> None:
-        try:
-            async with asyncio.timeout(START_SECONDS):
-                await scheduler.sync()
-        except TimeoutError:
-            missing = ", ".join(scheduler.informers.unsynced())
-            raise ManifestError(
-                f"a plugin asks for {missing}, which cannot be read here; "
-                "a custom resource needs its definition among the manifests"
-            ) from None
 
     def _run(self, work: Any, name: str) -> None:
         task = asyncio.create_task(work, name=name)

@@ -31,14 +31,14 @@ async def show(cluster: Cluster, stop: asyncio.Event, *, plain: bool) -> None:
 
 async def _print_lines(cluster: Cluster, stop: asyncio.Event) -> None:
     """A line for each decision."""
-    seen = 0
-    while not await _is_set_within(stop, REFRESH_SECONDS):
-        if cluster.scheduler is None:
-            continue
-        records = cluster.scheduler.records
-        for record in records.since(seen):
-            click.echo(decision_line(record))
-        seen = records.n_added
+    seen, is_over = 0, False
+    while not is_over:
+        is_over = await _is_set_within(stop, REFRESH_SECONDS)
+        if cluster.scheduler is not None:
+            records = cluster.scheduler.records
+            for record in records.since(seen):
+                click.echo(decision_line(record))
+            seen = records.n_added
 
 
 async def _draw(cluster: Cluster, stop: asyncio.Event) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -77,7 +80,8 @@ def command(**given: Any) -> None:
     _check_installed()
     target = given["kubeconfig"] or _default_kubeconfig()
     _check_ours(target)
-    asyncio.run(_up(_cluster(given), target, given))
+    with _reloads_told():
+        asyncio.run(_up(_cluster(given), target, given))
 
 
 def _check_installed() -> None:
@@ -130,7 +134,6 @@ async def _up(cluster: Cluster, target: Path, given: dict[str, Any]) -> None:
     from bayplan.apiserver.manifests import ManifestError
     from bayplan.cli.live_view import show
 
-    _tell_reloads()
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -144,16 +147,16 @@ async def _up(cluster: Cluster, target: Path, given: dict[str, Any]) -> None:
     click.echo("Stopped.")
 
 
-def _tell_reloads() -> None:
+@contextmanager
+def _reloads_told() -> Iterator[None]:
     """What becomes of a saved file is for the one who saved it."""
-    import logging
-
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(message)s"))
-    logger = logging.getLogger("bayplan.reload")
+    logger, handler = logging.getLogger("bayplan.reload"), logging.StreamHandler()
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
-    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
 
 
 def _write(target: Path, cluster: Cluster) -> None:

@@ -18,6 +18,7 @@ from bayplan.controllers.namespaces import Namespaces
 from bayplan.controllers.node_lifecycle import NodeLifecycle
 from bayplan.controllers.pod_groups import PodGroups
 from bayplan.controllers.replica_sets import ReplicaSets, ReplicationControllers
+from bayplan.controllers.resource_quotas import ResourceQuotas
 from bayplan.controllers.stateful_sets import StatefulSets
 from bayplan.controllers.volumes import Volumes
 from bayplan.framework import Clock
@@ -38,6 +39,7 @@ CLUSTER: Final[tuple[type[Controller], ...]] = (
     DisruptionBudgets,
     Volumes,
     NodeLifecycle,
+    ResourceQuotas,
 )
 
 #: Those of the scheduler-plugins family's custom resources, which must be there: see `crds`.

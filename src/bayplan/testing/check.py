@@ -76,6 +76,9 @@ def _harness(plugin: type[Plugin], args: Mapping[str, Any] | None, *, only: bool
     points_set: dict[str, Any] = {"enabled": [*others, {"name": plugin.name}]}
     if only:
         points_set["disabled"] = [{"name": "*"}]
+        if "score" not in points:
+            # Without any scorer the first node that fits would do, and that is another one each time.
+            points_set["enabled"].append({"name": "ImageLocality"})
     elif "queueSort" in points:
         points_set["disabled"] = [{"name": "PrioritySort"}]
     profile: dict[str, Any] = {"schedulerName": "default-scheduler", "plugins": {"multiPoint": points_set}}

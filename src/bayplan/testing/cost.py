@@ -76,4 +76,4 @@ def _pod(number: int) -> Pod:
 
 def prefers_columns(plugin: type[Plugin]) -> bool:
     """Whether it asks about nodes one at a time where it could be asked about all at once."""
-    return any(getattr(plugin, name) is not getattr(Plugin, name, None) for name in ("filter", "score"))
+    return any(hasattr(plugin, name) for name in ("filter", "score"))

@@ -7,8 +7,8 @@ from typing import Any
 
 from bayplan.apiserver.admission.lookup import Lookup, is_pod, refusal
 from bayplan.apiserver.attributes import CREATE, UPDATE, Attributes
-from bayplan.apiserver.strategies.pod_defaults import sum_over_containers
 from bayplan.apiserver.strategy import Object
+from bayplan.model.container_sums import sum_over_containers
 from bayplan.model.quantity import Quantity
 
 RANGES = "limitranges"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bayplan.apiserver.strategy import Object
-from bayplan.model.quantity import Quantity
+from bayplan.model.container_sums import sum_over_containers
 
 #: Resources that a pod as a whole may ask for.
 POD_LEVEL_RESOURCES = ("cpu", "memory")
@@ -212,38 +212,3 @@ def _default_huge_page_limits(spec: Object, resources: Object) -> None:
 
 def _is_pod_level(name: str) -> bool:
     return name in POD_LEVEL_RESOURCES or name.startswith("hugepages-")
-
-
-def sum_over_containers(spec: Object, key: str) -> dict[str, str]:
-    """Containers and sidecars run together; an init container runs beside the sidecars before it."""
-    running: dict[str, Quantity] = {}
-    peak: dict[str, Quantity] = {}
-    for container in spec.get("initContainers", ()):
-        amounts = _amounts(container, key)
-        if container.get("restartPolicy") == "Always":
-            _add(running, amounts)
-            amounts = dict(running)
-        else:
-            amounts = _added(running, amounts)
-        for name, amount in amounts.items():
-            peak[name] = max(peak.get(name, amount), amount)
-    for container in spec.get("containers") or []:
-        _add(running, _amounts(container, key))
-    for name, amount in peak.items():
-        running[name] = max(running.get(name, amount), amount)
-    return {name: str(amount) for name, amount in running.items()}
-
-
-def _amounts(container: Object, key: str) -> dict[str, Quantity]:
-    return {name: Quantity.parse(text) for name, text in container.get("resources", {}).get(key, {}).items()}
-
-
-def _add(total: dict[str, Quantity], more: dict[str, Quantity]) -> None:
-    for name, amount in more.items():
-        total[name] = total[name] + amount if name in total else amount
-
-
-def _added(base: dict[str, Quantity], more: dict[str, Quantity]) -> dict[str, Quantity]:
-    total = {name: amount for name, amount in base.items() if name in more}
-    _add(total, more)
-    return total

@@ -20,7 +20,6 @@ from bayplan.apiserver.names import label_errors, qualified_name_errors, subdoma
 from bayplan.apiserver.status import Cause
 from bayplan.apiserver.strategies.containers import container_causes
 from bayplan.apiserver.strategies.metadata import common_causes, label_causes
-from bayplan.apiserver.strategies.pod_defaults import sum_over_containers
 from bayplan.apiserver.strategies.pod_scheduling import (
     affinity_causes,
     gate_causes,
@@ -31,6 +30,7 @@ from bayplan.apiserver.strategies.pod_volumes import volume_causes
 from bayplan.apiserver.strategies.quantities import amount_causes, requirement_causes, resource_name_causes
 from bayplan.apiserver.strategies.security import pod_security_causes
 from bayplan.apiserver.strategies.selectors import search_path_errors
+from bayplan.model.container_sums import sum_over_containers
 from bayplan.model.quantity import Quantity
 
 _DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")

@@ -1,0 +1,238 @@
+"""Random gangs and quotas on the embedded cluster, in virtual time: what holds whatever comes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
+from itertools import chain
+from typing import NamedTuple
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.integration.cluster import family
+from tests.integration.cluster.story import Object, World, tell
+
+from bayplan.cycle.waiting import HeldPod
+from bayplan.model import Pod
+
+TEAMS = ("team-a", "team-b")
+NAMESPACES = (*TEAMS, "default")
+PRIORITIES = (0, 1, 2)
+TIMEOUT_SECONDS = 4
+LOOK_SECONDS = 0.5
+#: Long enough for every backoff, and for pods that no event wakes (five minutes, looked for twice a minute).
+SETTLED_SECONDS = 400.0
+
+
+class Gang(NamedTuple):
+    """Members want one cpu each, so that so many fit wherever so many are free."""
+
+    name: str
+    namespace: str
+    n_members: int
+    min_member: int
+    priority: int
+
+
+class Single(NamedTuple):
+    """A pod without a gang."""
+
+    name: str
+    namespace: str
+    cpu: int
+    priority: int
+
+
+@dataclass(frozen=True)
+class Scenario:
+    #: cpu of each node.
+    nodes: list[int]
+    #: Namespace → cpu: min and max. The namespace default has none.
+    quotas: dict[str, tuple[int, int]]
+    #: In the order in which they come, and seconds until the next one.
+    arrivals: list[tuple[Gang | Single, float]]
+    reject_percentage: int
+
+    @property
+    def gangs(self) -> dict[tuple[str, str], Gang]:
+        return {(each.namespace, each.name): each for each, _ in self.arrivals if isinstance(each, Gang)}
+
+    def largest(self, namespace: str) -> int:
+        """How many cpus a namespace can use if it is alone."""
+        if namespace not in self.quotas:
+            return sum(self.nodes)
+        total_min = sum(low for low, _ in self.quotas.values())
+        return min(sum(self.nodes), self.quotas[namespace][1], total_min)
+
+
+@st.composite
+def scenarios(draw: st.DrawFn) -> Scenario:
+    quotas = {}
+    for team in TEAMS:
+        low = draw(st.integers(0, 6))
+        quotas[team] = (low, draw(st.integers(low, 9)))
+    pauses = st.sampled_from([0.0, 0.3, 10.0])
+    arrivals: list[tuple[Gang | Single, float]] = []
+    for number in range(draw(st.integers(2, 9))):
+        space, priority = draw(st.sampled_from(NAMESPACES)), draw(st.sampled_from(PRIORITIES))
+        if draw(st.booleans()):
+            size = draw(st.integers(1, 5))
+            arrival: Gang | Single = Gang(f"g{number}", space, size, draw(st.integers(1, size)), priority)
+        else:
+            arrival = Single(f"p{number}", space, draw(st.integers(1, 4)), priority)
+        arrivals.append((arrival, draw(pauses)))
+    nodes = draw(st.lists(st.integers(2, 6), min_size=1, max_size=3))
+    return Scenario(nodes, quotas, arrivals, draw(st.sampled_from([0, 10, 100])))
+
+
+class Watcher:
+    """Looks at a cluster twice a second, and complains."""
+
+    def __init__(self, world: World, scenario: Scenario) -> None:
+        self._world = world
+        self._scenario = scenario
+        #: Since when somebody has been seen waiting at Permit; each attempt waits anew.
+        self._since: dict[HeldPod, float] = {}
+        #: Members that were ever bound: a gang that was whole may lose members to preemption later.
+        self._ever_bound: dict[tuple[str, str], set[str]] = {}
+        self.pods: list[Pod] = []
+
+    async def run(self, seconds: float) -> None:
+        """Let time pass."""
+        for _ in range(max(1, round(seconds / LOOK_SECONDS))):
+            await asyncio.sleep(LOOK_SECONDS)
+            items = (await self._world.cluster.get("/api/v1/pods"))["items"]
+            self.pods = [Pod.from_dict(each) for each in items]
+            self._check_quotas()
+            self._check_waiting()
+            self._check_whole()
+
+    @property
+    def bound(self) -> list[Pod]:
+        return [pod for pod in self.pods if pod.node_name]
+
+    @property
+    def pending(self) -> list[Pod]:
+        return [pod for pod in self.pods if not pod.node_name]
+
+    @property
+    def held(self) -> list[HeldPod]:
+        assert self._world.cluster.scheduler is not None
+        return list(self._world.cluster.scheduler.held)
+
+    def _check_quotas(self) -> None:
+        for team, (_, high) in self._scenario.quotas.items():
+            assert used_by(self.bound, team) <= high, f"{team} is above max"
+
+    def _check_waiting(self) -> None:
+        now = asyncio.get_running_loop().time()
+        self._since = {held: self._since.get(held, now) for held in self.held}
+        late = [held.pod.key for held, since in self._since.items() if now - since > TIMEOUT_SECONDS]
+        assert not late, f"still waiting: {late}"
+
+    def _check_whole(self) -> None:
+        for pod in self.bound:
+            if key := group_of(pod):
+                self._ever_bound.setdefault(key, set()).add(pod.name)
+        for key, names in self._ever_bound.items():
+            assert len(names) >= self._scenario.gangs[key].min_member, f"of {key} there were only {names}"
+
+
+def cpu_of(pod: Pod) -> int:
+    return pod.requests["cpu"] // 1000
+
+
+def used_by(pods: list[Pod], namespace: str) -> int:
+    return sum(cpu_of(pod) for pod in pods if pod.namespace == namespace)
+
+
+def group_of(pod: Pod) -> tuple[str, str] | None:
+    name = pod.labels.get(family.LABEL)
+    return (pod.namespace, name) if name else None
+
+
+def could_be_reclaimed(scenario: Scenario, pod: Pod, bound: list[Pod]) -> str:
+    """A node on which *pod*, which its namespace is sure of, fits without what other namespaces borrow."""
+    quotas = scenario.quotas
+    if pod.namespace not in quotas or used_by(bound, pod.namespace) + cpu_of(pod) > quotas[pod.namespace][0]:
+        return ""
+    for node, cpu in zip(family.nodes_of(scenario.nodes), scenario.nodes, strict=True):
+        name = node["metadata"]["name"]
+        left = without_borrowers(scenario, pod, name, bound)
+        on_node = sum(cpu_of(each) for each in left if each.node_name == name)
+        total = sum(used_by(left, team) for team in quotas)
+        if on_node + cpu_of(pod) <= cpu and total + cpu_of(pod) <= sum(low for low, _ in quotas.values()):
+            return str(name)
+    return ""
+
+
+def without_borrowers(scenario: Scenario, pod: Pod, node_name: str, bound: list[Pod]) -> list[Pod]:
+    """What is left if other namespaces give back, on one node, what they use above min; whole pods only."""
+    left = list(bound)
+    for other in sorted(bound, key=lambda each: (each.priority, each.status.start_time or ""), reverse=False):
+        low = scenario.quotas.get(other.namespace, (0, 0))[0]
+        is_other = other.namespace in scenario.quotas and other.namespace != pod.namespace
+        if is_other and other.node_name == node_name and used_by(left, other.namespace) > low:
+            left.remove(other)
+    return left
+
+
+def forgotten(scenario: Scenario, pending: list[Pod]) -> list[str]:
+    """Of pods that wait in an empty cluster: those that would fit."""
+    singles = [pod for pod in pending if not group_of(pod)]
+    members = Counter(key for pod in pending if (key := group_of(pod)))
+    fitting = [
+        pod.key
+        for pod in singles
+        if cpu_of(pod) <= min(max(scenario.nodes), scenario.largest(pod.namespace))
+    ]
+    return fitting + [
+        "/".join(key)
+        for key, count in members.items()
+        if count >= (least := scenario.gangs[key].min_member) and least <= scenario.largest(key[0])
+    ]
+
+
+def objects_of(arrival: Gang | Single) -> list[Object]:
+    name, space, priority = arrival.name, arrival.namespace, arrival.priority
+    if isinstance(arrival, Single):
+        return [family.pod(name, space, cpu=arrival.cpu, priority=priority)]
+    members = [
+        family.pod(f"{name}-{i}", space, group=name, priority=priority) for i in range(arrival.n_members)
+    ]
+    return [family.group(name, arrival.min_member, space), *members]
+
+
+async def play(world: World, scenario: Scenario) -> None:
+    watcher = Watcher(world, scenario)
+    await family.create(world, *map(family.namespace, TEAMS), *map(family.priority_class, PRIORITIES))
+    await family.create(world, *(family.quota(team, *amounts) for team, amounts in scenario.quotas.items()))
+    for arrival, pause in scenario.arrivals:
+        await family.create(world, *objects_of(arrival))
+        await watcher.run(pause)
+    await watcher.run(SETTLED_SECONDS)
+
+    # Members of gangs may have been tried, and have found that the others get no place.
+    singles = [pod for pod in watcher.pending if not group_of(pod)]
+    in_vain = {pod.key: node for pod in singles if (node := could_be_reclaimed(scenario, pod, watcher.bound))}
+    assert not in_vain
+
+    while watcher.bound:
+        await finish(world, watcher.bound)
+        await watcher.run(SETTLED_SECONDS)
+    assert forgotten(scenario, watcher.pending) == []
+
+
+async def finish(world: World, pods: list[Pod]) -> None:
+    for pod in pods:
+        await world.delete("v1", "pods", pod.name, pod.namespace)
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(scenarios())
+def test_gangs_are_whole_quotas_hold_and_nobody_is_forgotten(scenario: Scenario) -> None:
+    """No gang holds places beyond its timeout without being whole; no namespace is above max; no borrower keeps
+    what another namespace is sure of and wants; and whatever fits alone is placed in the end."""
+    options = family.options(wait_seconds=TIMEOUT_SECONDS, reject_percentage=scenario.reject_percentage)
+    tell(lambda world: play(world, scenario), family.nodes_of(scenario.nodes), **options)

@@ -1,0 +1,113 @@
+"""`bayplan up`: what it is given, what it writes, what it refuses. The whole of it is in test_newcomer."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import stat
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bayplan.cli import main
+from bayplan.cli.up import MARK
+from bayplan.client import KubeClient, Transport, load_access
+from bayplan.clock import SystemClock
+
+NODE = "apiVersion: v1\nkind: Node\nmetadata: {name: mine}\nstatus: {allocatable: {cpu: '2', pods: '5'}}\n"
+POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: i}]}\n"
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    Path("node.yaml").write_text(NODE)
+    Path("pod.yaml").write_text(POD)
+
+
+def up(*words: str) -> Result:
+    return CliRunner().invoke(main, ["up", *words])
+
+
+def up_until(wanted: Callable[[dict[str, Any]], bool], path: str, *words: str) -> Result:
+    """Run the command, and interrupt it when what the server has at *path* is as *wanted*."""
+    kubeconfig = Path(os.environ["XDG_STATE_HOME"]) / "bayplan" / "kubeconfig"
+
+    async def watch() -> None:
+        while not kubeconfig.exists():
+            await asyncio.sleep(0.05)
+        client = KubeClient(Transport(load_access(str(kubeconfig)), SystemClock()), SystemClock())
+        while not wanted(await client.request("GET", path)):
+            await asyncio.sleep(0.05)
+        await client.close()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    watching = threading.Thread(target=asyncio.run, args=(watch(),))
+    watching.start()
+    result = up(*words)
+    watching.join()
+    return result
+
+
+def test_a_cluster_from_files() -> None:
+    """Nodes and pods as they are given; a line for each decision; Ctrl-C ends it well."""
+    is_running: Callable[[Any], bool] = lambda pod: pod["status"]["phase"] == "Running"
+    pod = "/api/v1/namespaces/default/pods/p"
+    result = up_until(is_running, pod, "--nodes", "node.yaml", "-f", "pod.yaml", "--plain")
+    assert result.exit_code == 0, result.output
+    assert "with 1 simulated nodes" in result.output
+    assert "default/p → mine" in result.output
+    assert result.output.endswith("Stopped.\n")
+
+
+def test_the_kubeconfig_is_for_us_alone() -> None:
+    """It holds a token."""
+    words = ("--nodes", "1", "--no-scheduler", "--plain")
+    result = up_until(lambda nodes: len(nodes["items"]) == 1, "/api/v1/nodes", *words)
+    file = Path(os.environ["XDG_STATE_HOME"]) / "bayplan" / "kubeconfig"
+    assert file.read_text().startswith(MARK)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert re.search(rf"export KUBECONFIG={re.escape(str(file))}$", result.output, re.MULTILINE)
+
+
+def test_somebody_elses_kubeconfig_is_left_alone() -> None:
+    Path("config").write_text("apiVersion: v1\nkind: Config\n")
+    result = up("--write-kubeconfig", "config")
+    assert result.exit_code == 1
+    assert "config is not a kubeconfig that bayplan wrote, so it stays as it is" in result.output
+    assert Path("config").read_text() == "apiVersion: v1\nkind: Config\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        pytest.param(["--nodes", "pod.yaml"], "document 1 is a Pod, and only Nodes belong here", id="no nodes"),
+        pytest.param(["-f", "wrong.yaml"], "wrong.yaml: object 1 has no kind", id="no object"),
+        pytest.param(["-f", "odd.yaml"], 'the cluster knows no kind "Odd"', id="a kind that nobody knows"),
+        pytest.param(["--plugin", "gone.py:Gone"], "gone.py: no such file", id="no plugin"),
+        pytest.param(["--config", "wrong.yaml"], "wrong.yaml:1:", id="no configuration"),
+    ],
+)
+def test_what_is_wrong_is_told_before_it_starts(words: list[str], told: str) -> None:
+    Path("wrong.yaml").write_text("apiVersion: v1\nmetadata: {name: x}\n")
+    Path("odd.yaml").write_text("apiVersion: v1\nkind: Odd\nmetadata: {name: x}\n")
+    result = up("--nodes", "0", *words)
+    assert result.exit_code == 1
+    assert told in result.output
+
+
+def test_the_schemas_have_to_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are an extra; without them the command says which."""
+
+    def find_spec(name: str) -> Any:
+        return None
+
+    monkeypatch.setattr("importlib.util.find_spec", find_spec)
+    assert "pip install 'bayplan[cluster]'" in up().output
