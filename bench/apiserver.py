@@ -1,6 +1,7 @@
 """`python -m bench.apiserver`: creates and binds per second and memory, ours beside kube-apiserver with etcd.
 
-Both are asked by the same client over HTTPS, one after the other, on the same machine.
+Both are asked by the same client over HTTPS, one after the other, on the same machine; every second round in the
+other order, so that what else the machine does favours neither. etcd runs without fsync, in memory where it can.
 """
 
 from __future__ import annotations
@@ -69,11 +70,20 @@ class Running(NamedTuple):
 @click.option("--large/--no-large", default=True, help="Also 5,000 nodes and 50,000 pods on ours, for its memory.")
 @click.option("--real/--no-real", default=True, help="Also kube-apiserver with etcd.")
 @click.option("--data/--no-data", default=True, help="Also ours on disk.")
+@click.option("--rounds", default=1, show_default=True, help="How often to measure them all.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 @click.option("--serve", hidden=True, type=click.Path(path_type=Path), help="Be the server; its folder.")
 @click.option("--on-disk", hidden=True, is_flag=True)
 def main(
-    nodes: int, pods: int, large: bool, real: bool, data: bool, as_json: bool, serve: Path | None, on_disk: bool
+    nodes: int,
+    pods: int,
+    large: bool,
+    real: bool,
+    data: bool,
+    rounds: int,
+    as_json: bool,
+    serve: Path | None,
+    on_disk: bool,
 ) -> None:
     """Measure API servers. Needs the control plane of `make e2e` for the real one."""
     if serve is not None:
@@ -81,7 +91,11 @@ def main(
         return
     if not as_json:
         click.echo(Result.heading())
-    for start, n_nodes, n_pods in _runs(nodes, pods, large=large, real=real, data=data):
+    starts = list(_starts(real=real, data=data))
+    runs = [(start, nodes, pods) for i in range(rounds) for start in starts[:: -1 if i % 2 else 1]]
+    if large:
+        runs.append((_embedded, 5_000, 50_000))
+    for start, n_nodes, n_pods in runs:
         with tempfile.TemporaryDirectory(prefix="bayplan-bench-") as folder, start(Path(folder)) as running:
             result = uvloop.run(_measure(running, n_nodes, n_pods))
         click.echo(json.dumps(result._asdict()) if as_json else result.row())
@@ -90,14 +104,12 @@ def main(
 Start = Callable[[Path], contextlib.AbstractContextManager[Running]]
 
 
-def _runs(nodes: int, pods: int, *, large: bool, real: bool, data: bool) -> Iterator[tuple[Start, int, int]]:
-    yield _embedded, nodes, pods
+def _starts(*, real: bool, data: bool) -> Iterator[Start]:
+    yield _embedded
     if data:
-        yield _embedded_on_disk, nodes, pods
+        yield _embedded_on_disk
     if real and _has_control_plane():
-        yield _real, nodes, pods
-    if large:
-        yield _embedded, 5_000, 50_000
+        yield _real
 
 
 def _has_control_plane() -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from bayplan.client.errors import ClientError, NotFoundError
 from bayplan.model import Condition, Pod
 from bayplan.observe import klog
@@ -31,7 +33,9 @@ class ApiWriter:
             message=failure.message,
             observed_generation=pod.metadata.generation,
         )
-        self._start(self._patch(pod, condition, failure.nominate))
+        # A promise that the watch has not shown yet has to be taken back all the same.
+        known = _announced(pod, failure.announced) if failure.announced else pod
+        self._start(self._patch(known, condition, failure.nominate))
 
     async def _patch(self, pod: Pod, condition: Condition | None, nominated: str | None) -> None:
         if condition is not None:
@@ -71,3 +75,8 @@ class ApiWriter:
         except NotFoundError:
             return False
         return await self._client.delete_pod(victim)
+
+
+def _announced(pod: Pod, node_name: str) -> Pod:
+    """The pod with what its status was told."""
+    return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, nominated_node_name=node_name))

@@ -109,7 +109,8 @@ def prepare(plane: ControlPlane) -> None:
 
 
 def is_established(api: Api, name: str) -> bool:
-    conditions = api.get("CustomResourceDefinition", name).get("status", {}).get("conditions", ())
+    # Null until somebody has looked at the definition.
+    conditions = api.get("CustomResourceDefinition", name).get("status", {}).get("conditions") or ()
     return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
 
 

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from bayplan.apiserver.meta import Marks
 from bayplan.apiserver.resources import Resource
-from bayplan.apiserver.status import conflict
+from bayplan.apiserver.status import conflict, precondition_failed
 from bayplan.apiserver.store import Entry
 from bayplan.apiserver.strategy import Object, Strategy
 
@@ -27,21 +27,23 @@ class DeleteOptions(NamedTuple):
     orphan: bool | None = None
     dry_run: bool = False
 
-    def check_preconditions(self, resource: Resource, obj: Object) -> None:
-        """A 409 if the object is not the one that was meant."""
+    def check_preconditions(self, resource: Resource, obj: Object, *, in_storage: bool = True) -> None:
+        """A 409 if the object is not the one that was meant, in the words of storage or of the kind itself."""
         metadata = obj["metadata"]
-        if self.uid is not None and self.uid != metadata["uid"]:
-            why = (
-                f"the UID in the precondition ({self.uid}) does not match the UID in record ({metadata['uid']}). "
-                "The object might have been deleted and then recreated"
-            )
-            raise conflict(_stored_group(resource), resource.kind, metadata["name"], why)
-        if self.version is not None and self.version != metadata["resourceVersion"]:
-            why = (
-                f"the ResourceVersion in the precondition ({self.version}) does not match the ResourceVersion in "
-                f"record ({metadata['resourceVersion']}). The object might have been modified"
-            )
-            raise conflict(_stored_group(resource), resource.kind, metadata["name"], why)
+        group, kind = _stored_group(resource), resource.kind if in_storage else resource.plural
+        for what, wanted, known, after in (
+            ("UID", self.uid, metadata["uid"], "deleted and then recreated"),
+            ("ResourceVersion", self.version, metadata["resourceVersion"], "modified"),
+        ):
+            if wanted is None or wanted == known:
+                continue
+            why = precondition_failed(what, wanted, known)
+            if in_storage:
+                why = (
+                    f"the {what} in the precondition ({wanted}) does not match the {what} in record ({known}). "
+                    f"The object might have been {after}"
+                )
+            raise conflict(group, kind, metadata["name"], why)
 
 
 def _stored_group(resource: Resource) -> str:

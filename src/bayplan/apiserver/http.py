@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import hmac
 import logging
+import os
+import socket
 from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
@@ -24,6 +27,8 @@ log = logging.getLogger("bayplan.apiserver")
 
 #: Names under which a server on loopback may be asked; others are a browser that was led here.
 LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+#: All addresses of the machine, and where its own clients find them.
+_ANYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  what users may ask for
 ANONYMOUS: Final = User("system:anonymous", ("system:unauthenticated",))
 #: How long a stop waits for answers on their way.
 STOP_SECONDS: Final = 2.0
@@ -47,10 +52,11 @@ class HttpServer:
         self._host = host
         #: The port that is served, once it is.
         self.port = port
+        self.names = LOOPBACK_NAMES | _names_at(host) | names
         if identity is None:
-            identity = identity_in(server.data, [host]) if server.data is not None else make_identity([host])
+            known = sorted(self.names)
+            identity = identity_in(server.data, known) if server.data is not None else make_identity(known)
         self.identity = identity
-        self.names = LOOPBACK_NAMES | {host} | names
         self._tokens: dict[bytes, User] = {identity.token.encode(): ADMIN}
         self._server: asyncio.Server | None = None
         self.connections: set[HttpConnection] = set()
@@ -65,7 +71,7 @@ class HttpServer:
                 lambda: HttpConnection(self), self._host, self.port, ssl=context, reuse_address=True
             )
         except OSError as error:
-            raise ServingError(f"cannot serve on {self._host}:{self.port}: {error.strerror or error}") from None
+            raise ServingError(f"cannot serve on {self._host}:{self.port}: {_reason(error)}") from None
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
@@ -86,8 +92,8 @@ class HttpServer:
 
     @property
     def url(self) -> str:
-        host = f"[{self._host}]" if ":" in self._host else self._host
-        return f"https://{host}:{self.port}"
+        host = _ANYWHERE.get(self._host, self._host)
+        return f"https://[{host}]:{self.port}" if ":" in host else f"https://{host}:{self.port}"
 
     @property
     def token(self) -> str:
@@ -138,6 +144,28 @@ class HttpServer:
             )
         if origin is not None and _host_name(urlsplit(origin).netloc) not in self.names:
             raise StatusError(403, "Forbidden", f'forbidden: requests from the origin "{origin}" are not served')
+
+
+def _reason(error: OSError) -> str:
+    """In the system's words, without asyncio's."""
+    if error.errno is not None and error.errno > 0:  # names that nobody resolves have numbers of their own
+        return os.strerror(error.errno)
+    return error.strerror or str(error)
+
+
+def _names_at(host: str) -> frozenset[str]:
+    """Under which names a server is reached that listens on *host*."""
+    if host not in _ANYWHERE:
+        return frozenset({host.lower()})
+    own = socket.gethostname()
+    addresses: set[str] = set()
+    with contextlib.suppress(OSError):  # a name that nobody resolves, not even the machine itself
+        addresses |= {str(found[4][0]).partition("%")[0] for found in socket.getaddrinfo(own, None)}
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        # The address that others see. Nothing is sent: "connecting" a datagram socket only chooses a route.
+        probe.connect(("192.0.2.1", 9))
+        addresses.add(probe.getsockname()[0])
+    return frozenset({own.lower(), *addresses})
 
 
 @lru_cache(maxsize=64)

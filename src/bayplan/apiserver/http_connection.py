@@ -159,7 +159,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         response = failure(request) if isinstance(request, StatusError) else api.handle(request)
         is_head = isinstance(request, Request) and request.method == "HEAD"
         # Nothing leaves the process before what it tells of is on disk.
-        api.when_durable(lambda: self._send(response, is_head=is_head))
+        api.when_durable(response, lambda durable: self._send(durable, is_head=is_head))
 
     def _send(self, response: Response, *, is_head: bool) -> None:
         transport = self._transport

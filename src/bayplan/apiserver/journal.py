@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -143,6 +144,8 @@ class Journal:
 
 
 def _open(file: Path) -> sqlite3.Connection:
+    # Ours alone, Secrets are in it; SQLite gives its other files the same mode.
+    os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
     database = sqlite3.connect(file, isolation_level=None, check_same_thread=False, timeout=1.0)
     with contextlib.ExitStack() as undo:
         undo.callback(database.close)
@@ -195,8 +198,8 @@ class Commits:
         self.failure: Exception | None = None
 
     def when_durable(self, then: Callable[[], None]) -> None:
-        """Call *then* once everything up to now is on disk. Never, if the disk fails."""
-        if self._store.visible == self._store.version:
+        """Call *then* once everything up to now is on disk, or never will be: then there is a `failure`."""
+        if self.failure is not None or self._store.visible == self._store.version:
             then()
             return
         self._waiting.append((self._store.version, then))
@@ -206,9 +209,7 @@ class Commits:
             asyncio.get_running_loop().call_soon(self._write)
 
     async def durable(self) -> None:
-        """Wait until everything up to now is on disk."""
-        if self._store.visible == self._store.version:
-            return
+        """Wait until everything up to now is on disk, or there is a `failure`."""
         done = asyncio.get_running_loop().create_future()
         self.when_durable(lambda: None if done.done() else done.set_result(None))
         await done
@@ -224,6 +225,9 @@ class Commits:
         if error is not None:
             self.failure = error if isinstance(error, Exception) else RuntimeError(str(error))
             log.critical("the journal cannot be written, so nothing is served any more: %s", error)
+            waiting, self._waiting = self._waiting, []
+            for _, then in waiting:
+                then()
             return
         self._show(batch)
         if self._waiting or not self._journal.is_empty:

@@ -50,15 +50,13 @@ class LocalTransport(Transport):
         if before_send is not None:
             before_send()
         answer = self._server.handle(self._request(method, path, query, content, content_type))
-        await self._server.durable()
-        return _body(answer)
+        return _body(await self._server.durable(answer))
 
     @contextlib.asynccontextmanager
     async def stream(self, path: str, query: Query | None = None) -> AsyncIterator[AsyncIterator[bytes]]:
         """GET whose answer goes on and on, until the end of the block."""
         self._check_open()
-        answer = self._server.handle(self._request("GET", path, query, b"", JSON))
-        await self._server.durable()
+        answer = await self._server.durable(self._server.handle(self._request("GET", path, query, b"", JSON)))
         if answer.stream is None:
             raise api_error(answer.status, answer.body, ())
         try:

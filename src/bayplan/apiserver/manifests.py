@@ -29,17 +29,24 @@ def read_manifests(text: str, where: str) -> list[Object]:
     try:
         documents = [each for each in yaml.load_all(text, Loader=_Loader) if each is not None]
     except yaml.YAMLError as error:
-        raise ManifestError(f"{where}: not YAML: {error}") from error
+        raise ManifestError(f"{where}: not YAML: {_in_a_line(error)}") from error
     found: list[Object] = []
     for position, document in enumerate(documents, start=1):
         if not isinstance(document, dict):
             raise ManifestError(f"{where}: document {position} is not an object")
         found += document.get("items") or [] if str(document.get("kind", "")).endswith("List") else [document]
     for position, obj in enumerate(found, start=1):
+        if not isinstance(obj, dict) or not isinstance(obj.get("metadata", {}), dict):
+            raise ManifestError(f"{where}: object {position} is not a Kubernetes object")
         missing = [field for field in ("apiVersion", "kind", "metadata") if not obj.get(field)]
         if missing:
             raise ManifestError(f"{where}: object {position} has no {', no '.join(missing)}")
     return found
+
+
+def _in_a_line(error: yaml.YAMLError) -> str:
+    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    return f"line {mark.line + 1}: {problem}" if mark is not None else str(error)
 
 
 class _Loader(yaml.CSafeLoader):

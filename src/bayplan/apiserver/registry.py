@@ -18,7 +18,16 @@ from bayplan.apiserver.attributes import CREATE, DELETE, UPDATE, Admission, Attr
 from bayplan.apiserver.deletion import Deleted, DeleteOptions, grace_for, with_collection_finalizers
 from bayplan.apiserver.exchange import ADMIN, User
 from bayplan.apiserver.resources import Resource
-from bayplan.apiserver.status import Cause, StatusError, already_exists, conflict, invalid, not_found
+from bayplan.apiserver.status import (
+    Cause,
+    StatusError,
+    already_exists,
+    conflict,
+    invalid,
+    not_found,
+    not_stored,
+    precondition_failed,
+)
 from bayplan.apiserver.store import Entry, Key, Store
 from bayplan.apiserver.strategies.metadata import creation_causes, validate_metadata_update
 from bayplan.apiserver.strategy import Object, Strategy
@@ -243,7 +252,8 @@ class Registry:
         """A whole new state; a 409 if it is meant for another object of that name."""
         asked, there = new["metadata"].get("uid"), entry.uid
         if asked and asked != there:
-            why = f"Precondition failed: UID in precondition: {asked}, UID in object meta: {there}"
+            key = resource.etcd_key(entry.key.namespace, entry.key.name)
+            why = not_stored(key, precondition_failed("UID", asked, there))
             raise conflict(resource.group, resource.plural, entry.key.name, why)
         return new
 
@@ -256,6 +266,8 @@ class Registry:
             cause = Cause("metadata.resourceVersion", "FieldValueInvalid", message)
             raise invalid(resource.group, resource.plural, entry.key.name, [cause])
         if asked != str(entry.version):
+            if not asked.isdecimal():
+                raise StatusError(500, "", f'strconv.ParseUint: parsing "{asked}": invalid syntax')
             raise conflict(resource.group, resource.plural, entry.key.name, MODIFIED)
 
     def _finished(self, resource: Resource, entry: Entry, new: Object, asking: Asking) -> Entry:
@@ -278,7 +290,7 @@ class Registry:
         entry = self.entry(resource, namespace, name)
         obj = self.decoded(resource, entry)
         strategy = self.strategy_of(resource)
-        options.check_preconditions(resource, obj)
+        options.check_preconditions(resource, obj, in_storage=not strategy.is_terminated_first)
         self.admission.check(self._attributes(DELETE, resource, namespace, None, obj, asking))
         if strategy.is_terminated_first:
             if "deletionTimestamp" not in obj["metadata"]:

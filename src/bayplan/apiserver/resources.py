@@ -7,6 +7,13 @@ from typing import Final
 
 import msgspec
 
+#: Kinds that etcd knows by an older name.
+_OLD_NAMES: Final = {
+    "endpoints": "services/endpoints",
+    "nodes": "minions",
+    "replicationcontrollers": "controllers",
+    "services": "services/specs",
+}
 #: What can be done with a kind unless its entry says otherwise.
 ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
@@ -43,6 +50,12 @@ class Resource(msgspec.Struct, frozen=True):
     def stored_as(self) -> str:
         """The name that the store files the objects under."""
         return self.storage or (f"{self.group}/{self.plural}" if self.group else self.plural)
+
+    def etcd_key(self, namespace: str, name: str) -> str:
+        """Where kube-apiserver has an object; texts of conflicts tell it."""
+        in_group = self.custom or self.group == "apiextensions.k8s.io"
+        place = f"{self.group}/{self.plural}" if in_group else _OLD_NAMES.get(self.plural, self.plural)
+        return "/".join(filter(None, ("/registry", place, namespace, name)))
 
 
 class ResourceTable:

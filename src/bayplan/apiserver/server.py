@@ -100,9 +100,9 @@ class ApiServer:
 
     def handle(self, request: Request) -> Response:
         """The answer to any request. With `data` it is to be kept back until it is on disk (`when_durable`)."""
-        if self._commits is not None and self._commits.failure is not None:
-            why = f"the journal cannot be written: {self._commits.failure}"
-            return failure(StatusError(500, "InternalError", f"Internal error occurred: {why}"))
+        broken = self._broken()
+        if broken is not None:
+            return broken
         for respond in self._others:
             found = respond(request)
             if found is not None:
@@ -112,17 +112,36 @@ class ApiServer:
             self.custom.settle(self.registry)
         return answer
 
-    def when_durable(self, then: Callable[[], None]) -> None:
-        """Call *then* once everything up to now is on disk; at once where there is no disk."""
-        if self._commits is None:
-            then()
-        else:
-            self._commits.when_durable(then)
+    def when_durable(self, answer: Response, then: Callable[[Response], None]) -> None:
+        """Call *then* with the answer once what it tells of is on disk, with a 500 if that fails.
 
-    async def durable(self) -> None:
-        """Wait until everything up to now is on disk."""
-        if self._commits is not None:
-            await self._commits.durable()
+        At once where there is no disk.
+        """
+        if self._commits is None:
+            then(answer)
+        else:
+            self._commits.when_durable(lambda: then(self._confirmed(answer)))
+
+    async def durable(self, answer: Response) -> Response:
+        """The answer when what it tells of is on disk, a 500 if that fails."""
+        if self._commits is None:
+            return answer
+        await self._commits.durable()
+        return self._confirmed(answer)
+
+    def _confirmed(self, answer: Response) -> Response:
+        broken = self._broken()
+        if broken is None:
+            return answer
+        answer.close()
+        return broken
+
+    def _broken(self) -> Response | None:
+        """The answer to everything once the journal cannot be written."""
+        if self._commits is None or self._commits.failure is None:
+            return None
+        why = f"the journal cannot be written: {self._commits.failure}"
+        return failure(StatusError(500, "InternalError", f"Internal error occurred: {why}"))
 
     def close(self) -> None:
         """Write what is left, and let go of the folder."""

@@ -86,6 +86,16 @@ def conflict(group: str, resource: str, name: str, why: str) -> StatusError:
     return StatusError(409, "Conflict", message, details=_about(group, resource, name))
 
 
+def precondition_failed(what: str, wanted: str, known: str) -> str:
+    """Words of a conflict over a UID or ResourceVersion."""
+    return f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {known}"
+
+
+def not_stored(etcd_key: str, why: str) -> str:
+    """The same words from kube-apiserver's storage."""
+    return f"StorageError: invalid object, Code: 4, Key: {etcd_key}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
+
+
 def forbidden(group: str, resource: str, name: str, why: str) -> StatusError:
     subject = f'{_qualified(group, resource)} "{name}"' if name else _qualified(group, resource)
     return StatusError(403, "Forbidden", f"{subject} is forbidden: {why}", details=_about(group, resource, name))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -44,6 +43,8 @@ def command() -> None:
 
     API server, nodes and scheduler run in this process; nothing is contacted and nothing is left behind.
     """
+    import asyncio
+
     asyncio.run(_tell())
 
 
@@ -155,6 +156,8 @@ def _message(event: dict[str, Any]) -> str:
 
 
 async def _until(cluster: Cluster, condition: Callable[[], Awaitable[bool]]) -> None:
+    import asyncio
+
     async with asyncio.timeout(PATIENCE_SECONDS):
         while not await condition():
             await cluster.clock.sleep(0.02)

@@ -91,9 +91,9 @@ def _parse_rules(ctx: click.Context, parameter: click.Parameter, values: tuple[s
 )
 @click.option("--service-monitor", is_flag=True, help="For the Prometheus operator.")
 def command(config_file: str | None, plugins: tuple[str, ...], replace_default: bool, **given: Any) -> None:
-    """Print the objects of a deployment as YAML, to be piped to `kubectl apply -f -`.
+    """Print what to apply to a cluster so that Bayplan schedules there.
 
-    Two replicas behind a Lease, with exactly the rights that the configured plugins need: what they watch and
+    Objects as YAML, to be piped to `kubectl apply -f -`: two replicas behind a Lease, with exactly the rights that the configured plugins need: what they watch and
     write is found out by making them, as `bayplan run` would.
     """
     import yaml

@@ -20,7 +20,7 @@ def load_classes(reference: str) -> list[Registration]:
     try:
         if not reference.endswith(".py"):
             return [registry.add_reference(reference)]
-        names = _class_names(Path(reference))
+        names = class_names(Path(reference))
         found = [registry.add_reference(f"{reference}:{name}") for name in names]
     except PluginError as error:
         raise click.ClickException(str(error)) from error
@@ -29,7 +29,7 @@ def load_classes(reference: str) -> list[Registration]:
     return found
 
 
-def _class_names(file: Path) -> list[str]:
+def class_names(file: Path) -> list[str]:
     """The classes of *file* that are derived from something called Plugin; the file is read, not run."""
     try:
         tree = ast.parse(file.read_text(encoding="utf-8"), filename=str(file))

@@ -72,7 +72,7 @@ NEEDS: Final = "kubernetes_validate"
 )
 @click.option("--plain", is_flag=True, help="Print lines, also on a terminal.")
 def command(**given: Any) -> None:
-    """Bring up a cluster of simulated nodes, with a scheduler, in this process.
+    """Bring up a cluster of simulated nodes in this process.
 
     An API server for kubectl and every other client, nodes that run pods without running anything, the controllers
     of Deployments, Jobs and the like, and Bayplan as the scheduler. Ctrl-C ends it.
@@ -80,7 +80,7 @@ def command(**given: Any) -> None:
     _check_installed()
     target = given["kubeconfig"] or _default_kubeconfig()
     _check_ours(target)
-    with _reloads_told():
+    with _reloads_told(), _failures_told():
         asyncio.run(_up(_cluster(given), target, given))
 
 
@@ -106,17 +106,14 @@ def _check_ours(target: Path) -> None:
 
 def _cluster(given: dict[str, Any]) -> Cluster:
     from bayplan.apiserver.cluster import Cluster
-    from bayplan.apiserver.manifests import ManifestError, read_manifests
+    from bayplan.apiserver.manifests import read_manifests
     from bayplan.apiserver.simulated_nodes import read_nodes
 
     known = registry(given["plugins"])
     configuration = Configuration.of_file(given["config_file"])
     nodes: Any = given["nodes"]
-    try:
-        nodes = int(nodes) if nodes.isdigit() else read_nodes(read_text(nodes), shown(nodes))
-        manifests = [each for file in given["manifests"] for each in read_manifests(read_text(file), shown(file))]
-    except ManifestError as error:
-        raise click.ClickException(str(error)) from error
+    nodes = int(nodes) if nodes.isdigit() else read_nodes(read_text(nodes), shown(nodes))
+    manifests = [each for file in given["manifests"] for each in read_manifests(read_text(file), shown(file))]
     return Cluster(
         nodes,
         zones=given["zones"],
@@ -131,20 +128,29 @@ def _cluster(given: dict[str, Any]) -> Cluster:
 
 
 async def _up(cluster: Cluster, target: Path, given: dict[str, Any]) -> None:
-    from bayplan.apiserver.manifests import ManifestError
     from bayplan.cli.live_view import show
 
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    try:
-        async with cluster:
-            _write(target, cluster)
-            _tell(cluster, target)
-            await show(cluster, stop, plain=given["plain"] or not sys.stdout.isatty())
-    except ManifestError as error:
-        raise click.ClickException(str(error)) from error
+    async with cluster:
+        _write(target, cluster)
+        _tell(cluster, target)
+        await show(cluster, stop, plain=given["plain"] or not sys.stdout.isatty())
     click.echo("Stopped.")
+
+
+@contextmanager
+def _failures_told() -> Iterator[None]:
+    """What keeps a cluster from starting, in a line."""
+    from bayplan.apiserver.journal import JournalError
+    from bayplan.apiserver.manifests import ManifestError
+    from bayplan.server.tls import ServingError
+
+    try:
+        yield
+    except (JournalError, ManifestError, ServingError) as error:
+        raise click.ClickException(str(error)) from error
 
 
 @contextmanager
@@ -160,10 +166,13 @@ def _reloads_told() -> Iterator[None]:
 
 
 def _write(target: Path, cluster: Cluster) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    # Readable for us alone from the first byte on: it holds the token.
-    target.unlink(missing_ok=True)
-    descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # Readable for us alone from the first byte on: it holds the token.
+        target.unlink(missing_ok=True)
+        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise click.ClickException(f"cannot write the kubeconfig {target}: {error.strerror}") from error
     with os.fdopen(descriptor, "w") as file:
         file.write(f"{MARK}\n{cluster.address.kubeconfig()}")
 

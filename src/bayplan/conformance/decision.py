@@ -44,9 +44,7 @@ def outcome_of(step: dict[str, Any]) -> str:
     return "scored" if "scores" in step else "single node"
 
 
-def _judge_step(
-    cluster: RecordedCluster, pod: Pod, step: dict[str, Any], *, scored: bool
-) -> Iterator[Difference]:
+def _judge_step(cluster: RecordedCluster, pod: Pod, step: dict[str, Any], *, scored: bool) -> Iterator[Difference]:
     gate = cluster.profile(pod).runner.pre_enqueue(pod)
     if step.get("gated") or not gate.is_success:
         if bool(step.get("gated")) == gate.is_success:

@@ -63,17 +63,18 @@ class BindingCycle:
         plan = self._runner.plan(state, pod, node_name)
         if isinstance(plan, Status):
             return Failure(plan, plan.message)
-        if not plan.is_empty or self._held.get(pod.uid) is not None:
+        announced = node_name if not plan.is_empty or self._held.get(pod.uid) is not None else ""
+        if announced:
             await self._announce(pod, node_name)
         # 2. Permit: the last point at which the pod can be called unschedulable.
         status = await self._held.decision(pod.uid)
         if not status.is_success:
-            return Failure.on_node(status)
+            return Failure.on_node(status, announced=announced)
         self._queue.done(pod.uid)
         # 3. Prepare and bind.
         status = await self._prepare_and_bind(commitment, plan)
         if not status.is_success:
-            return Failure(status, status.message)
+            return Failure(status, status.message, announced=announced)
         decision = commitment.decision
         log.info(
             "Successfully bound pod to node",

@@ -32,6 +32,8 @@ class Failure:
     pending_plugins: frozenset[str] = field(default_factory=frozenset)
     #: A node to promise, "" to withdraw a promise, None to leave it.
     nominate: str | None = ""
+    #: The node that the pod's status was told before its bind failed; the watch may not have shown it yet.
+    announced: str = ""
 
     @property
     def reason(self) -> str:
@@ -50,16 +52,17 @@ class Failure:
         )
 
     @classmethod
-    def on_node(cls, status: Status) -> Failure:
+    def on_node(cls, status: Status, *, announced: str = "") -> Failure:
         """A plugin said no after a node was chosen: the message speaks of that one node."""
         if not status.is_rejection:
-            return cls(status, status.message)
+            return cls(status, status.message, announced=announced)
         plugins = frozenset({status.plugin} if status.plugin else ())
         return cls(
             status,
             none_available(1, Counter(status.reasons)),
             plugins,
             plugins if status.code is Code.PENDING else frozenset(),
+            announced=announced,
         )
 
 

@@ -1,4 +1,4 @@
-"""What objects take of a ResourceQuota: the same sums for admission, which books, and the controller, which counts."""
+"""What objects take of a ResourceQuota: the same sums for admission, which books, and its controller."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def pair_in(folder: str, *, addresses: Sequence[str]) -> tuple[str, str]:
 
 
 def self_signed(*, addresses: Sequence[str]) -> Pair:
-    """A certificate for localhost and *addresses* that nobody but its reader vouches for."""
+    """A certificate for localhost and *addresses*, which may be names, that nobody but its reader vouches for."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -117,10 +117,9 @@ def self_signed(*, addresses: Sequence[str]) -> Pair:
     key = ec.generate_private_key(ec.SECP256R1())
     now = datetime.now(UTC)
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, f"localhost@{int(now.timestamp())}")])
-    ips = {ipaddress.ip_address("127.0.0.1"), *(ipaddress.ip_address(address) for address in addresses)}
     names: list[x509.GeneralName] = [
-        x509.DNSName("localhost"),
-        *(x509.IPAddress(ip) for ip in sorted(ips, key=str)),
+        x509.IPAddress(ipaddress.ip_address(each)) if _is_ip(each) else x509.DNSName(each)
+        for each in sorted({"localhost", "127.0.0.1", *addresses})
     ]
     certificate = (
         x509.CertificateBuilder()
@@ -138,3 +137,11 @@ def self_signed(*, addresses: Sequence[str]) -> Pair:
     pem = serialization.Encoding.PEM
     private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     return Pair(certificate.public_bytes(pem), private)
+
+
+def _is_ip(address: str) -> bool:
+    try:
+        ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return True

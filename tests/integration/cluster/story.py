@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from bayplan.apiserver.cluster import Cluster
@@ -55,7 +55,7 @@ class World:
         return loop.time() - start
 
 
-def tell(story: Callable[[World], Awaitable[None]], nodes: int = 3, **options: Any) -> None:
+def tell(story: Callable[[World], Awaitable[None]], nodes: int | Sequence[Object] = 3, **options: Any) -> None:
     """Play *story* on a fresh cluster."""
 
     async def main() -> None:

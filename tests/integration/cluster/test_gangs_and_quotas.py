@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.integration.cluster import family
 from tests.integration.cluster.story import Object, World, tell
 
+from bayplan.apiserver.cluster import Cluster
 from bayplan.cycle.waiting import HeldPod
 from bayplan.model import Pod
+from bayplan.watch.informers import Informers
 
 TEAMS = ("team-a", "team-b")
 NAMESPACES = (*TEAMS, "default")
 PRIORITIES = (0, 1, 2)
 TIMEOUT_SECONDS = 4
 LOOK_SECONDS = 0.5
-#: Long enough for every backoff, and for pods that no event wakes (five minutes, looked for twice a minute).
-SETTLED_SECONDS = 400.0
+#: Enough for every backoff; and for pods that no event wakes (five minutes, looked for twice a minute).
+CALM_SECONDS = 20.0
+PATIENCE_SECONDS = 400.0
 
 
 class Gang(NamedTuple):
@@ -87,56 +90,69 @@ def scenarios(draw: st.DrawFn) -> Scenario:
 
 
 class Watcher:
-    """Looks at a cluster twice a second, and complains."""
+    """Follows the pods of a cluster, looks twice a second who waits, and complains."""
 
-    def __init__(self, world: World, scenario: Scenario) -> None:
-        self._world = world
+    def __init__(self, cluster: Cluster, scenario: Scenario) -> None:
+        assert cluster.scheduler is not None
+        self._held = cluster.scheduler.held
         self._scenario = scenario
         #: Since when somebody has been seen waiting at Permit; each attempt waits anew.
         self._since: dict[HeldPod, float] = {}
         #: Members that were ever bound: a gang that was whole may lose members to preemption later.
-        self._ever_bound: dict[tuple[str, str], set[str]] = {}
-        self.pods: list[Pod] = []
+        self._ever_bound: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        self._above_max: list[str] = []
+        self._informers = Informers(cluster.client, cluster.clock)
+        self._pods = self._informers.lister(Pod)
+        self._pods.add(self._pod_changed)
+
+    async def __aenter__(self) -> Self:
+        self._informers.start()
+        await self._informers.wait_synced()
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        await self._informers.stop()
+
+    def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        if new is None or not new.node_name:
+            return
+        if key := group_of(new):
+            self._ever_bound[key].add(new.name)
+        high = self._scenario.quotas.get(new.namespace, (0, sum(self._scenario.nodes)))[1]
+        if used_by(self.bound, new.namespace) > high:
+            self._above_max.append(new.key)
 
     async def run(self, seconds: float) -> None:
         """Let time pass."""
         for _ in range(max(1, round(seconds / LOOK_SECONDS))):
             await asyncio.sleep(LOOK_SECONDS)
-            items = (await self._world.cluster.get("/api/v1/pods"))["items"]
-            self.pods = [Pod.from_dict(each) for each in items]
-            self._check_quotas()
-            self._check_waiting()
-            self._check_whole()
+            assert self._above_max == []
+            assert self._late() == []
+            assert self._half_gangs() == []
+
+    async def settle(self, is_done: Callable[[], bool]) -> None:
+        """Let things calm down, and then more time pass while they are not as they should be in the end."""
+        await self.run(CALM_SECONDS)
+        for _ in range(round(PATIENCE_SECONDS / CALM_SECONDS)):
+            if not is_done():
+                await self.run(CALM_SECONDS)
 
     @property
     def bound(self) -> list[Pod]:
-        return [pod for pod in self.pods if pod.node_name]
+        return [pod for pod in self._pods.list() if pod.node_name]
 
     @property
     def pending(self) -> list[Pod]:
-        return [pod for pod in self.pods if not pod.node_name]
+        return [pod for pod in self._pods.list() if not pod.node_name]
 
-    @property
-    def held(self) -> list[HeldPod]:
-        assert self._world.cluster.scheduler is not None
-        return list(self._world.cluster.scheduler.held)
-
-    def _check_quotas(self) -> None:
-        for team, (_, high) in self._scenario.quotas.items():
-            assert used_by(self.bound, team) <= high, f"{team} is above max"
-
-    def _check_waiting(self) -> None:
+    def _late(self) -> list[str]:
         now = asyncio.get_running_loop().time()
-        self._since = {held: self._since.get(held, now) for held in self.held}
-        late = [held.pod.key for held, since in self._since.items() if now - since > TIMEOUT_SECONDS]
-        assert not late, f"still waiting: {late}"
+        self._since = {held: self._since.get(held, now) for held in self._held}
+        return [held.pod.key for held, since in self._since.items() if now - since > TIMEOUT_SECONDS]
 
-    def _check_whole(self) -> None:
-        for pod in self.bound:
-            if key := group_of(pod):
-                self._ever_bound.setdefault(key, set()).add(pod.name)
-        for key, names in self._ever_bound.items():
-            assert len(names) >= self._scenario.gangs[key].min_member, f"of {key} there were only {names}"
+    def _half_gangs(self) -> list[tuple[str, str]]:
+        gangs = self._scenario.gangs
+        return [key for key, names in self._ever_bound.items() if len(names) < gangs[key].min_member]
 
 
 def cpu_of(pod: Pod) -> int:
@@ -167,10 +183,17 @@ def could_be_reclaimed(scenario: Scenario, pod: Pod, bound: list[Pod]) -> str:
     return ""
 
 
+def kept_from(scenario: Scenario, watcher: Watcher) -> dict[str, str]:
+    """Pods that wait for what others borrow, and where that is. Members of gangs do not count: they have no claim
+    before the others have a place."""
+    singles = [pod for pod in watcher.pending if not group_of(pod)]
+    return {pod.key: node for pod in singles if (node := could_be_reclaimed(scenario, pod, watcher.bound))}
+
+
 def without_borrowers(scenario: Scenario, pod: Pod, node_name: str, bound: list[Pod]) -> list[Pod]:
     """What is left if other namespaces give back, on one node, what they use above min; whole pods only."""
     left = list(bound)
-    for other in sorted(bound, key=lambda each: (each.priority, each.status.start_time or ""), reverse=False):
+    for other in sorted(bound, key=lambda each: each.priority):
         low = scenario.quotas.get(other.namespace, (0, 0))[0]
         is_other = other.namespace in scenario.quotas and other.namespace != pod.namespace
         if is_other and other.node_name == node_name and used_by(left, other.namespace) > low:
@@ -183,9 +206,7 @@ def forgotten(scenario: Scenario, pending: list[Pod]) -> list[str]:
     singles = [pod for pod in pending if not group_of(pod)]
     members = Counter(key for pod in pending if (key := group_of(pod)))
     fitting = [
-        pod.key
-        for pod in singles
-        if cpu_of(pod) <= min(max(scenario.nodes), scenario.largest(pod.namespace))
+        pod.key for pod in singles if cpu_of(pod) <= min(max(scenario.nodes), scenario.largest(pod.namespace))
     ]
     return fitting + [
         "/".join(key)
@@ -198,30 +219,24 @@ def objects_of(arrival: Gang | Single) -> list[Object]:
     name, space, priority = arrival.name, arrival.namespace, arrival.priority
     if isinstance(arrival, Single):
         return [family.pod(name, space, cpu=arrival.cpu, priority=priority)]
-    members = [
-        family.pod(f"{name}-{i}", space, group=name, priority=priority) for i in range(arrival.n_members)
-    ]
+    members = [family.pod(f"{name}-{i}", space, group=name, priority=priority) for i in range(arrival.n_members)]
     return [family.group(name, arrival.min_member, space), *members]
 
 
 async def play(world: World, scenario: Scenario) -> None:
-    watcher = Watcher(world, scenario)
     await family.create(world, *map(family.namespace, TEAMS), *map(family.priority_class, PRIORITIES))
     await family.create(world, *(family.quota(team, *amounts) for team, amounts in scenario.quotas.items()))
-    for arrival, pause in scenario.arrivals:
-        await family.create(world, *objects_of(arrival))
-        await watcher.run(pause)
-    await watcher.run(SETTLED_SECONDS)
+    async with Watcher(world.cluster, scenario) as watcher:
+        for arrival, pause in scenario.arrivals:
+            await family.create(world, *objects_of(arrival))
+            await watcher.run(pause)
+        await watcher.settle(lambda: not kept_from(scenario, watcher))
+        assert kept_from(scenario, watcher) == {}
 
-    # Members of gangs may have been tried, and have found that the others get no place.
-    singles = [pod for pod in watcher.pending if not group_of(pod)]
-    in_vain = {pod.key: node for pod in singles if (node := could_be_reclaimed(scenario, pod, watcher.bound))}
-    assert not in_vain
-
-    while watcher.bound:
-        await finish(world, watcher.bound)
-        await watcher.run(SETTLED_SECONDS)
-    assert forgotten(scenario, watcher.pending) == []
+        while watcher.bound:
+            await finish(world, watcher.bound)
+            await watcher.settle(lambda: bool(watcher.bound) or not forgotten(scenario, watcher.pending))
+        assert forgotten(scenario, watcher.pending) == []
 
 
 async def finish(world: World, pods: list[Pod]) -> None:

@@ -12,11 +12,14 @@ from typing import Any
 import pytest
 import pytest_asyncio
 import yaml
+from cryptography import x509
 
 from bayplan.apiserver.http import HttpServer
 from bayplan.apiserver.rest.rest import MAX_BODY_BYTES
 from bayplan.apiserver.server import ApiServer
+from bayplan.apiserver.status import StatusError
 from bayplan.clock import SystemClock
+from bayplan.server.tls import ServingError
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -236,6 +239,33 @@ async def test_the_kubeconfig_has_all_that_a_client_needs(server: HttpServer) ->
     assert config["clusters"][0]["cluster"]["server"] == f"https://127.0.0.1:{server.port}"
     assert config["users"][0]["user"]["token"] == server.token
     assert config["current-context"] == config["contexts"][0]["name"]
+
+
+@pytest.mark.parametrize(("host", "url"), [("0.0.0.0", "https://127.0.0.1:1"), ("::", "https://[::1]:1")])  # noqa: S104
+def test_everywhere_is_the_machines_own_names(monkeypatch: pytest.MonkeyPatch, host: str, url: str) -> None:
+    """Clients are told an address that they reach; others may use the names that the machine has, and no more."""
+    monkeypatch.setattr("socket.gethostname", lambda: "Ship")
+    monkeypatch.setattr("socket.getaddrinfo", lambda *_: [(0, 0, 0, "", ("198.51.100.7", 0))])
+    server = HttpServer(ApiServer(SystemClock()), host=host, port=1)
+
+    assert server.url == url
+    for name in ("localhost", "127.0.0.1:6443", "[::1]:6443", "ship:6443", "198.51.100.7"):
+        server.check_origin(name, None)
+    with pytest.raises(StatusError, match="which is not this server"):
+        server.check_origin("ship.evil.example.com", None)
+    certificate = x509.load_pem_x509_certificate(server.certificate)
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert {"localhost", "ship"} <= set(names.get_values_for_type(x509.DNSName))
+    assert "198.51.100.7" in map(str, names.get_values_for_type(x509.IPAddress))
+
+
+@pytest.mark.asyncio
+async def test_an_address_that_cannot_be_had_is_told() -> None:
+    taken = HttpServer(ApiServer(SystemClock()))
+    await taken.start()
+    with pytest.raises(ServingError, match=f"^cannot serve on 127.0.0.1:{taken.port}: Address already in use$"):
+        await HttpServer(ApiServer(SystemClock()), port=taken.port).start()
+    await taken.stop()
 
 
 @pytest.mark.asyncio

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import stat
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bayplan.apiserver.exchange import Request
+from bayplan.apiserver.exchange import Request, Response
 from bayplan.apiserver.history import ExpiredError
 from bayplan.apiserver.journal import FILE_NAME, Commits, Journal, JournalError
 from bayplan.apiserver.server import ApiServer
@@ -115,6 +116,15 @@ def test_a_folder_that_is_a_file_is_an_error(tmp_path: Path) -> None:
         Journal(tmp_path / "data")
 
 
+def test_the_file_is_ours_alone(tmp_path: Path) -> None:
+    """Secrets are in it, and the folder may be anybody's."""
+    store, journal = open_store(tmp_path)
+    do(store, "secrets", "a", 1)
+    commit(store, journal)
+    assert {stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()} == {0o600}
+    journal.close()
+
+
 @pytest.mark.asyncio
 async def test_nothing_is_visible_before_it_is_on_disk(tmp_path: Path) -> None:
     """Watchers are woken, and answers let go, after the commit."""
@@ -158,10 +168,11 @@ async def test_writes_of_one_moment_are_one_commit(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.asyncio
-async def test_a_failing_disk_stops_all_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is in memory only must not be told; requests that come later hear why."""
+async def test_a_failing_disk_is_told_to_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is in memory only must not be told: those who wait and those who come later hear why."""
     server = ApiServer(VirtualClock(), tmp_path)
-    await server.durable()
+    path = "/api/v1/namespaces/default/configmaps"
+    assert (await server.durable(server.handle(Request("GET", path)))).status == 200
     commits = server._commits
     assert commits is not None
 
@@ -169,15 +180,13 @@ async def test_a_failing_disk_stops_all_answers(tmp_path: Path, monkeypatch: pyt
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(commits._journal, "write", fail)
-    answered: list[bool] = []
-    path = "/api/v1/namespaces/default/configmaps"
-    server.handle(Request("POST", path, body=b'{"metadata":{"name":"a"}}'))
-    server.when_durable(lambda: answered.append(True))
-    while commits.failure is None:
-        await asyncio.sleep(0.001)
+    answers: list[Response] = []
+    made = server.handle(Request("POST", path, body=b'{"metadata":{"name":"a"}}'))
+    server.when_durable(made, answers.append)
+    answers.append(await server.durable(made))
     later = server.handle(Request("GET", path))
+    server.when_durable(later, answers.append)
     server.close()
 
-    assert not answered
-    assert later.status == 500
-    assert b"No space left on device" in later.body
+    assert [answer.status for answer in answers] == [500, 500, 500]
+    assert all(b"No space left on device" in answer.body for answer in answers)

@@ -106,6 +106,7 @@ def test_owners_are_named_once(asker: Asker) -> None:
         pytest.param({}, 200, id="no version"),
         pytest.param({"resourceVersion": "{version}"}, 200, id="the version that is there"),
         pytest.param({"resourceVersion": "1"}, 409, id="an old version"),
+        pytest.param({"resourceVersion": "abc"}, 500, id="not a version"),
         pytest.param({"uid": "{uid}"}, 200, id="the uid that it has"),
         pytest.param({"uid": "other"}, 409, id="another uid"),
         pytest.param({"name": "b"}, 400, id="another name"),
@@ -246,6 +247,41 @@ def test_wrong_options_delete_nothing(asker: Asker, body: object, status: int, m
     assert answered == status
     assert message in answer["message"]
     assert asker.ask("GET", f"{CONFIG_MAPS}/a")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("preconditions", "why"),
+    [
+        ({"uid": "x"}, "UID in precondition: x, UID in object meta: {uid}"),
+        (
+            {"resourceVersion": "1"},
+            "ResourceVersion in precondition: 1, ResourceVersion in object meta: {version}",
+        ),
+    ],
+    ids=["another uid", "an old version"],
+)
+def test_namespaces_say_it_in_their_own_words(asker: Asker, preconditions: dict[str, str], why: str) -> None:
+    made = asker.create("s", "/api/v1/namespaces")["metadata"]
+    status, answer = asker.ask("DELETE", "/api/v1/namespaces/s", {"preconditions": preconditions})
+
+    reason = why.format(uid=made["uid"], version=made["resourceVersion"])
+    assert status == 409
+    assert answer["message"] == (f'Operation cannot be fulfilled on namespaces "s": Precondition failed: {reason}')
+
+
+@pytest.mark.parametrize(
+    ("path", "key"),
+    [
+        (CONFIG_MAPS, "/registry/configmaps/default/a"),
+        ("/api/v1/nodes", "/registry/minions/a"),
+        ("/apis/coordination.k8s.io/v1/namespaces/default/leases", "/registry/leases/default/a"),
+    ],
+)
+def test_conflicts_name_the_place_in_etcd(asker: Asker, path: str, key: str) -> None:
+    asker.create("a", path)
+    _, answer = asker.ask("PUT", f"{path}/a", {"metadata": {"name": "a", "uid": "other"}})
+
+    assert f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, " in answer["message"]
 
 
 def test_a_collection_is_deleted_by_selector(asker: Asker) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from bayplan.apiserver.journal import Journal
 from bayplan.cli import main
 from bayplan.cli.up import MARK
 from bayplan.client import KubeClient, Transport, load_access
@@ -58,9 +59,9 @@ def up_until(wanted: Callable[[dict[str, Any]], bool], path: str, *words: str) -
 
 def test_a_cluster_from_files() -> None:
     """Nodes and pods as they are given; a line for each decision; Ctrl-C ends it well."""
-    is_running: Callable[[Any], bool] = lambda pod: pod["status"]["phase"] == "Running"
-    pod = "/api/v1/namespaces/default/pods/p"
-    result = up_until(is_running, pod, "--nodes", "node.yaml", "-f", "pod.yaml", "--plain")
+    words = ("--nodes", "node.yaml", "-f", "pod.yaml", "--plain")
+    path = "/api/v1/namespaces/default/pods/p"
+    result = up_until(lambda pod: bool(pod["status"]["phase"] == "Running"), path, *words)
     assert result.exit_code == 0, result.output
     assert "with 1 simulated nodes" in result.output
     assert "default/p → mine" in result.output
@@ -93,14 +94,32 @@ def test_somebody_elses_kubeconfig_is_left_alone() -> None:
         pytest.param(["-f", "odd.yaml"], 'the cluster knows no kind "Odd"', id="a kind that nobody knows"),
         pytest.param(["--plugin", "gone.py:Gone"], "gone.py: no such file", id="no plugin"),
         pytest.param(["--config", "wrong.yaml"], "wrong.yaml:1:", id="no configuration"),
+        pytest.param(["-f", "broken.yaml"], "broken.yaml: not YAML: line 2: ", id="no YAML"),
+        pytest.param(
+            ["-f", "list.yaml"], "list.yaml: object 1 is not a Kubernetes object", id="a list of numbers"
+        ),
+        pytest.param(["--data", "pod.yaml/x"], "cannot use pod.yaml/x: Not a directory", id="no folder"),
+        pytest.param(
+            ["--write-kubeconfig", "pod.yaml/x"], "cannot write the kubeconfig pod.yaml/x: ", id="no kubeconfig"
+        ),
+        pytest.param(["--host", "192.0.2.1"], "cannot serve on 192.0.2.1:0: ", id="no address of ours"),
     ],
 )
 def test_what_is_wrong_is_told_before_it_starts(words: list[str], told: str) -> None:
     Path("wrong.yaml").write_text("apiVersion: v1\nmetadata: {name: x}\n")
     Path("odd.yaml").write_text("apiVersion: v1\nkind: Odd\nmetadata: {name: x}\n")
+    Path("broken.yaml").write_text("kind: [\n")
+    Path("list.yaml").write_text("apiVersion: v1\nkind: List\nitems: [3]\n")
     result = up("--nodes", "0", *words)
     assert result.exit_code == 1
     assert told in result.output
+
+
+def test_one_process_for_a_folder() -> None:
+    journal = Journal(Path("data"))
+    result = up("--nodes", "0", "--data", "data")
+    journal.close()
+    assert (result.exit_code, result.output) == (1, "Error: cannot use data: another process uses it\n")
 
 
 def test_the_schemas_have_to_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:

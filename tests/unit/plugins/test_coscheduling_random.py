@@ -80,7 +80,7 @@ class Watcher:
 @settings(max_examples=60, deadline=None)
 @given(world=worlds())
 def test_gangs_are_whole_and_what_fits_is_placed(world: World) -> None:
-    """Bound members are none or enough, nobody waits beyond the timeout, and in the end no gang is out that fits."""
+    """Bound members are none or enough, nobody waits beyond the timeout, and no gang is left out that fits."""
     timing = Timing(attempt_seconds=0.25, lag_seconds=world.lag_seconds)
     nodes = {f"n{i}": cpus for i, cpus in enumerate(world.node_cpus)}
     options = {"permitWaitingTimeSeconds": TIMEOUT_SECONDS, "podGroupRejectPercentage": world.reject_percentage}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bayplan.apiserver.causes import (
@@ -55,6 +55,13 @@ class WorkloadStrategy(StatusStrategy):
     word = ""
     #: Whether a selector must be given, beyond not being empty.
     needs_selector = True
+    #: What the status counts, and what of it is among its replicas: as ReplicaSets have it.
+    counts: tuple[str, ...] = (
+        "replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration",
+        "terminatingReplicas",
+    )  # fmt: skip
+    among_replicas: tuple[str, ...] = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
+    ready_in_words = "readyReplicas"
 
     def default(self, obj: Object) -> None:
         default_template(obj.setdefault("spec", {}))
@@ -70,7 +77,8 @@ class WorkloadStrategy(StatusStrategy):
         return [*self.validate(new), *immutable("spec.selector", selector, before)]
 
     def validate_status_update(self, new: Object, old: Object) -> list[Cause]:
-        return [*status_causes(new.get("status", {})), *_collision_causes(new, old)]
+        found = status_causes(new.get("status", {}), self.counts, self.among_replicas, self.ready_in_words)
+        return [*found, *_collision_causes(new, old)]
 
     def selector_causes(self, spec: Object) -> Iterator[Cause]:
         selector = spec.get("selector")
@@ -113,29 +121,15 @@ def match_causes(selector: Mapping[str, Any] | None, template: Mapping[str, Any]
         yield invalid(f"{path}.metadata.labels", labels or None, "`selector` does not match template `labels`")
 
 
-_REPLICA_KINDS = (
-    "replicas", "fullyLabeledReplicas", "updatedReplicas", "readyReplicas", "currentReplicas", "availableReplicas",
-    "unavailableReplicas", "terminatingReplicas", "observedGeneration", "collisionCount",
-)  # fmt: skip
-_AMONG_REPLICAS = (
-    "fullyLabeledReplicas",
-    "updatedReplicas",
-    "readyReplicas",
-    "currentReplicas",
-    "availableReplicas",
-)
-
-
-def status_causes(status: Object) -> Iterator[Cause]:
-    for key in _REPLICA_KINDS:
+def status_causes(status: Object, counts: Sequence[str], among: Sequence[str], ready: str) -> Iterator[Cause]:
+    for key in counts:
         yield from non_negative(f"status.{key}", status.get(key))
-    for key in _AMONG_REPLICAS:
+    for key in among:
         if status.get(key, 0) > status.get("replicas", 0):
             yield invalid(f"status.{key}", status.get(key, 0), "cannot be greater than status.replicas")
-    if status.get("availableReplicas", 0) > status.get("readyReplicas", 0):
-        yield invalid(
-            "status.availableReplicas", status["availableReplicas"], "cannot be greater than readyReplicas"
-        )
+    available = status.get("availableReplicas", 0)
+    if available > status.get("readyReplicas", 0):
+        yield invalid("status.availableReplicas", available, f"cannot be greater than {ready}")
 
 
 def _collision_causes(new: Object, old: Object) -> Iterator[Cause]:
@@ -171,6 +165,11 @@ class DeploymentStrategy(WorkloadStrategy):
 
     word = "deployment"
     empty_spec: Mapping[str, Any] = {"replicas": 0}
+    counts = (
+        "observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas",
+        "unavailableReplicas", "terminatingReplicas", "collisionCount",
+    )  # fmt: skip
+    among_replicas = ("updatedReplicas", "readyReplicas", "availableReplicas")
 
     def default(self, obj: Object) -> None:
         super().default(obj)
@@ -285,6 +284,12 @@ class StatefulSetStrategy(WorkloadStrategy):
     kind_in_words = "StatefulSet"
     empty_spec: Mapping[str, Any] = {"replicas": 0}
     empty_status: Mapping[str, Any] = {"replicas": 0, "availableReplicas": 0}
+    counts = (
+        "replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas",
+        "observedGeneration", "collisionCount",
+    )  # fmt: skip
+    among_replicas = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
+    ready_in_words = "status.readyReplicas"
 
     def name_errors(self, name: str, *, prefix: bool) -> list[str]:
         return label_errors(name, prefix=prefix)
@@ -399,6 +404,11 @@ class DaemonSetStrategy(WorkloadStrategy):
     word = "daemonset"
     kind_in_words = "DaemonSet"
     needs_selector = False
+    counts = (
+        "currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady",
+        "observedGeneration", "updatedNumberScheduled", "numberAvailable", "numberUnavailable", "collisionCount",
+    )  # fmt: skip
+    among_replicas = ()
     empty_status: Mapping[str, Any] = {
         "currentNumberScheduled": 0, "numberMisscheduled": 0, "desiredNumberScheduled": 0, "numberReady": 0
     }  # fmt: skip

@@ -8,7 +8,7 @@ from bayplan.apiserver.resources import Resource
 from bayplan.apiserver.rest.body import read_object
 from bayplan.apiserver.rest.call import Call
 from bayplan.apiserver.rest.options import CREATE_OPTIONS, read_write_options
-from bayplan.apiserver.status import StatusError, bad_request, conflict
+from bayplan.apiserver.status import StatusError, bad_request, conflict, not_stored, precondition_failed
 from bayplan.apiserver.strategy import Object
 from bayplan.apiserver.subresources.answers import Deps, set_condition, success
 
@@ -78,12 +78,7 @@ def _check_preconditions(asked: Object, pod: Object, namespace: str, name: str) 
     for key, word in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
         wanted, known = asked.get(key), pod["metadata"].get(key)
         if wanted and wanted != known:
-            why = (
-                f"StorageError: invalid object, Code: 4, Key: /registry/pods/{namespace}/{name}, "
-                "ResourceVersion: 0, "
-                f"AdditionalErrorMsg: Precondition failed: {word} in precondition: {wanted}, "
-                f"{word} in object meta: {known}"
-            )
+            why = not_stored(_PODS.etcd_key(namespace, name), precondition_failed(word, wanted, known))
             raise conflict("", "pods", name, why)
 
 

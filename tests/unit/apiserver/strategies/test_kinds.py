@@ -173,3 +173,33 @@ def test_events_have_two_forms(asker: Asker) -> None:
     _, core = asker.ask("GET", f"/api/v1{NAMESPACED}events/e")
 
     assert (core["involvedObject"]["name"], core["message"], core["reportingComponent"]) == ("p", "m", "c")
+
+
+@pytest.mark.parametrize(
+    ("kind", "counted", "ready"),
+    [
+        ("replicasets", ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"), "readyReplicas"),
+        ("deployments", ("updatedReplicas", "readyReplicas", "availableReplicas"), "readyReplicas"),
+        (
+            "statefulsets",
+            ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"),
+            "status.readyReplicas",
+        ),
+    ],
+)
+def test_no_more_replicas_than_there_are(kind: str, counted: tuple[str, ...], ready: str) -> None:
+    """In the kind's own order; what it does not count is not spoken of."""
+    asker = Asker()
+    path = f"/apis/apps/v1/namespaces/default/{kind}"
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    asker.ask("POST", path, {"metadata": {"name": "w"}, "spec": spec})
+    status = {"replicas": 1, "readyReplicas": 2} | {key: 3 for key in counted if key != "readyReplicas"}
+    code, answer = asker.ask(
+        "PATCH", f"{path}/w/status", {"status": status}, content_type="application/merge-patch+json"
+    )
+
+    fields = [f"status.{key}" for key in counted]
+    assert code == 422
+    assert [cause["field"] for cause in answer["details"]["causes"]] == [*fields, "status.availableReplicas"]
+    assert answer["details"]["causes"][-1]["message"] == f"Invalid value: 3: cannot be greater than {ready}"
