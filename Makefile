@@ -30,7 +30,7 @@ help: ## List every target.
 install: $(STAMP) ## Make the virtual environment; .venv/bin/bayplan is the command.
 
 .PHONY: demo
-demo: $(STAMP) ## Show Bayplan at work on a few nodes in memory.
+demo: $(STAMP) ## Tell how a plugin places a pod, on a cluster in one process.
 	@$(BIN)/bayplan demo
 
 .PHONY: test

@@ -93,8 +93,8 @@ def _parse_rules(ctx: click.Context, parameter: click.Parameter, values: tuple[s
 def command(config_file: str | None, plugins: tuple[str, ...], replace_default: bool, **given: Any) -> None:
     """Print what to apply to a cluster so that Bayplan schedules there.
 
-    Objects as YAML, to be piped to `kubectl apply -f -`: two replicas behind a Lease, with exactly the rights that the configured plugins need: what they watch and
-    write is found out by making them, as `bayplan run` would.
+    Objects as YAML, to be piped to `kubectl apply -f -`: two replicas behind a Lease, with exactly the rights that
+    the configured plugins need. What they watch and write is found out by making them, as `bayplan run` would.
     """
     import yaml
 
