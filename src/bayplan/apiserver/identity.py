@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from bayplan.server.tls import Pair, self_signed
+from bayplan.server.tls import Pair, is_good_for, self_signed
 
 _CERTIFICATE: Final = "apiserver.crt"
 _KEY: Final = "apiserver.key"
@@ -34,12 +34,19 @@ def make_identity(addresses: Sequence[str]) -> Identity:
 
 
 def identity_in(folder: Path, addresses: Sequence[str]) -> Identity:
-    """The identity that is kept in *folder*; made and stored there the first time."""
+    """The identity that is kept in *folder*; made and stored there the first time.
+
+    The token stays for ever, the certificate while it is good for *addresses*.
+    """
     files = [folder / name for name in (_CERTIFICATE, _KEY, _TOKEN)]
+    token = ""
     if all(file.exists() for file in files):
-        certificate, key, token = (file.read_bytes() for file in files)
-        return Identity(Pair(certificate, key), token.decode().strip())
-    identity = make_identity(addresses)
+        certificate, key, kept = (file.read_bytes() for file in files)
+        token = kept.decode().strip()
+        if is_good_for(certificate, addresses):
+            return Identity(Pair(certificate, key), token)
+    made = make_identity(addresses)
+    identity = Identity(made.pair, token or made.token)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     for file, content in zip(
         files, (identity.pair.certificate, identity.pair.key, identity.token.encode()), strict=True

@@ -13,7 +13,7 @@ from bayplan.cli.lazy import LazyGroup
 
 COMMANDS = {
     "config": ("bayplan.cli.config", "Show, check and migrate scheduler configurations."),
-    "conformance": ("bayplan.cli.conformance", "Judge Bayplan against recordings of kube-scheduler."),
+    "conformance": ("bayplan.cli.conformance", "Judge Bayplan against recordings of Kubernetes."),
     "demo": ("bayplan.cli.demo", "Watch a plugin at work on a cluster of four nodes."),
     "extender": ("bayplan.cli.extender", "Serve plugins to a kube-scheduler that cannot be replaced."),
     "manifests": ("bayplan.cli.manifests", "Print what to apply to a cluster so that Bayplan schedules there."),

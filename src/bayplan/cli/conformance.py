@@ -13,11 +13,12 @@ import click
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def command(files: tuple[str, ...], only: str | None, show: int, as_json: bool) -> None:
-    """Judge Bayplan against recordings of kube-scheduler.
+    """Judge Bayplan against recordings of Kubernetes.
 
     FILES are recordings: JSON lines (.jsonl or .jsonl.gz), each with a kind, what was given, and what the real
-    thing made of it. Prints a tally, the first differences in full, and as its last line "N of M identical".
-    The exit status is 0 only when all are identical.
+    thing made of it: kube-scheduler of configurations, pods and extenders, kube-apiserver of requests. Prints a
+    tally, the first differences in full, and as its last line "N of M identical". The exit status is 0 only when
+    all are identical.
     """
     from bayplan.conformance import Context, RecordingError, run
     from bayplan.scheduler import default_registry

@@ -3,8 +3,10 @@
 Identical means: after every step as many pods of each group are bound. Which of them, and where, may differ.
 
 The recorded scheduler let a group's pods go, or took them back, beside its next attempts, so how far these had
-come when the next pod was tried was a matter of chance. A line is therefore played with our own timing first, and
-then with others; it is identical if one play comes out as recorded, from the first step to the last.
+come when the next pod was tried was a matter of chance: two recordings of one scenario may differ. A line is
+therefore played with our own timing first, and only if that comes out differently with others, ten in all
+(`TIMINGS`); it is identical if one play comes out as recorded, from the first step to the last. What is tried is
+fixed, so that a line is judged the same every time; no rule of ours depends on it.
 
 One defect of the original is not ours (docs/plugins-family.md): by such a chance it gives up all members of a
 group and calls none of them again, whatever becomes free. The recording shows it: nothing was said to any of them

@@ -72,7 +72,7 @@ class ResourceQuotas(Controller):
         for group, plural in sorted(kinds_of(used)):
             for obj in await self._list(group, plural, namespace):
                 if covers(quota, obj if (group, plural) == ("", "pods") else None):
-                    for resource, amount in usage(group, plural, obj).items():
+                    for resource, amount in usage(group, plural, obj, self.clock.now()).items():
                         if resource in used:
                             used[resource] += amount
         return used

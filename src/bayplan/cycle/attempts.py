@@ -184,12 +184,20 @@ class Attempts:
         if failure.status.is_rejection:
             # The event would wake the pod itself, if it came before the pod is back in the queue.
             self._fail(info, profile, failure, start)
-            self._place_is_free(commitment.pod, but_not_for_itself=True)
+            self._place_is_free(commitment.pod, lambda other: self._is_news(profile, info, other))
         else:
-            self._place_is_free(commitment.pod, but_not_for_itself=False)
+            self._place_is_free(commitment.pod)
             self._fail(info, profile, failure, start)
 
-    def _place_is_free(self, pod: Pod, *, but_not_for_itself: bool) -> None:
+    def _place_is_free(self, pod: Pod, is_news: Callable[[QueuedPodInfo], bool] | None = None) -> None:
         """An assumed pod that does not take its place is as good as a deleted one."""
-        check = (lambda other: other.uid != pod.uid) if but_not_for_itself else None
-        self._queue.move_all_to_active_or_backoff(ASSIGNED_POD_DELETE, pod, None, check)
+        self._queue.move_all_to_active_or_backoff(ASSIGNED_POD_DELETE, pod, None, is_news)
+
+    def _is_news(self, profile: ProfileCycles, holder: QueuedPodInfo, other: QueuedPodInfo) -> bool:
+        """Whether the place that *holder* gave back may help *other*: not if it was tried when the place was free,
+        nor if it waits together with *holder*, unless that is gone for good. Else groups that do not fit would
+        wake themselves and each other for ever, and nobody else would get a chance."""
+        if other.cycle <= holder.cycle:
+            return False
+        is_gone = self._queue.get(holder.key) is None
+        return is_gone or not profile.committer.are_waiting_together(holder.pod, other.pod)

@@ -64,6 +64,9 @@ class Committer:
         if self._cache.is_assumed(commitment.pod.uid):
             self._cache.forget(commitment.pod.uid)
 
+    def are_waiting_together(self, pod: Pod, other: Pod) -> bool:
+        return self._runner.are_waiting_together(pod, other)
+
 
 def failed_unexpectedly(error: Exception) -> Failure:
     """A bug of ours costs one attempt of one pod."""

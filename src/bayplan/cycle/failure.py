@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from bayplan.cycle.decision import NO_NODES
-from bayplan.framework import Code, EventRecorder, Nominator, Status
+from bayplan.framework import Code, EventRecorder, Status
 from bayplan.framework.diagnosis import none_available
 from bayplan.observe import klog
 
 if TYPE_CHECKING:
     from bayplan.cycle.decision import Decision
     from bayplan.model import Pod
-    from bayplan.queue import QueuedPodInfo
+    from bayplan.queue import PodNominator, QueuedPodInfo
 
 log = klog.get_logger("bayplan.cycle")
 
@@ -86,7 +86,7 @@ class FailureHandler:
     def __init__(
         self,
         queue: FailureQueue,
-        nominator: Nominator,
+        nominator: PodNominator,
         recorder: EventRecorder,
         writer: StatusWriter,
         current_pod: Callable[[Pod], Pod | None],
@@ -106,6 +106,8 @@ class FailureHandler:
             return
         if failure.nominate:
             self._nominator.add(pod, failure.nominate)
+        elif failure.announced:
+            self._nominator.take_back(pod, failure.announced)
         elif failure.nominate == "":
             self._nominator.remove(pod)
         elif pod.status.nominated_node_name:

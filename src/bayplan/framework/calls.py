@@ -36,6 +36,7 @@ _COMPANION_LABELS: Final = {
     "remove_pod": "PreFilterExtensionRemovePod",
     "normalize_score": "ScoreExtensionNormalize",
     "unreserve": "Unreserve",
+    "waits_with": "PermitWaitsWith",
     "pre_bind_pre_flight": "PreBindPreFlight",
 }
 

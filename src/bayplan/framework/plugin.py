@@ -65,6 +65,9 @@ Scheduling cycle: plain `def`, one pod at a time, over a snapshot that does not 
     ``permit(state, pod, node_name) -> Status | None``
         The last word: success, a rejection, or `Status.wait(timeout_seconds=…)` to hold the pod until
         `handle.waiting_pods` allows or rejects it.
+    ``waits_with(pod, other) -> bool``
+        Whether *other* gets a place only together with *pod*. When *pod* was held in vain and gives its place
+        back, pods that were tried meanwhile are tried again, but those that wait with it: it was there for them.
 
 Binding cycle: `async def`, many pods at the same time
     ``pre_bind_pre_flight(state, pod, node_name) -> PreBindPreFlight | Status | None`` (plain `def`)

@@ -71,7 +71,12 @@ POINTS: Final[tuple[Point, ...]] = (
         (_method("reserve", "state", "pod", "node_name"),),
         (_method("unreserve", "state", "pod", "node_name"),),
     ),
-    Point("permit", "Permit", (_method("permit", "state", "pod", "node_name"),)),
+    Point(
+        "permit",
+        "Permit",
+        (_method("permit", "state", "pod", "node_name"),),
+        (_method("waits_with", "pod", "other"),),
+    ),
     Point(
         "preBind",
         "PreBind",

@@ -78,6 +78,7 @@ class Runner:
             for bound in plugins.on("score")
         ]
         self._unreserve = plugins.companions("reserve", "unreserve")
+        self._waits_with = plugins.companions("permit", "waits_with")
 
     def has(self, point: str) -> bool:
         """Whether any plugin is on *point* (`filter`, `score`, …)."""
@@ -367,6 +368,10 @@ class Runner:
                     failed = wrapped(f'running Permit plugin "{bound.name}"', status, bound.name)
                     return PermitOutcome(done(failed), {})
             return PermitOutcome(done(waiting or SUCCESS), waits)
+
+    def are_waiting_together(self, pod: Pod, other: Pod) -> bool:
+        """Whether some Permit plugin gives them places together only."""
+        return any(self._caller.call_often(bound, pod, other) is True for bound in self._waits_with.values())
 
     # --- besides ----------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from bayplan.model.resource_names import (
     is_dra_extended_resource_name,
     is_huge_page_resource_name,
 )
+from bayplan.model.times import time_of
 
 Object: TypeAlias = Mapping[str, Any]
 
@@ -46,15 +47,15 @@ def _kind_of(name: str) -> tuple[str, str]:
     return "", name if name in COUNTED else "pods"
 
 
-def usage(group: str, plural: str, obj: Object) -> dict[str, Quantity]:
-    """What an object takes of a namespace's quota."""
+def usage(group: str, plural: str, obj: Object, now: float = 0.0) -> dict[str, Quantity]:
+    """What an object takes of a namespace's quota; *now* in seconds since 1970."""
     use = {f"{_COUNT}{plural}.{group}" if group else f"{_COUNT}{plural}": _ONE}
     if group:
         return use
     match plural:
         case "pods":
-            # Ended pods are objects still, and nothing else.
-            return use | ({} if obj.get("status", {}).get("phase") in _ENDED else _pod_usage(obj["spec"]))
+            # Pods that are over are objects still, and nothing else.
+            return use | ({} if _is_over(obj, now) else _pod_usage(obj["spec"]))
         case "services":
             return use | {plural: _ONE} | _service_usage(obj["spec"])
         case "persistentvolumeclaims":
@@ -63,6 +64,14 @@ def usage(group: str, plural: str, obj: Object) -> dict[str, Quantity]:
 
 
 # --- pods -------------------------------------------------------------------------------------------------
+
+
+def _is_over(pod: Object, now: float) -> bool:
+    """Ended; or deleted and stuck, as on a node that is lost: nobody is to be kept from replacing it."""
+    metadata = pod["metadata"]
+    deleted, grace = time_of(metadata.get("deletionTimestamp")), metadata.get("deletionGracePeriodSeconds")
+    is_stuck = deleted is not None and grace is not None and now > deleted.timestamp() + grace
+    return is_stuck or pod.get("status", {}).get("phase") in _ENDED
 
 
 def _pod_usage(spec: Object) -> dict[str, Quantity]:

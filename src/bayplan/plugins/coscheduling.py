@@ -141,6 +141,10 @@ class Coscheduling(Plugin):
             self.handle.activate([each for each in roll.pods.values() if each.uid != pod.uid])
         return Status.wait(timeout_seconds=self._wait_seconds(group))
 
+    def waits_with(self, pod: Pod, other: Pod) -> bool:
+        key = group_key(pod)
+        return bool(key) and group_key(other) == key
+
     def _wait_seconds(self, group: PodGroup) -> float:
         of_group = group.spec.schedule_timeout_seconds
         if of_group is None:

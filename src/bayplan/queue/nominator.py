@@ -15,6 +15,8 @@ class PodNominator:
     def __init__(self) -> None:
         self._by_node: dict[str, dict[str, Pod]] = {}
         self._node_of: dict[str, str] = {}
+        #: Pod (uid) → the node that its status may still show, although the pod has given its place there back.
+        self._taken_back: dict[str, str] = {}
 
     def add(self, pod: Pod, node_name: str) -> None:
         """Promise *node_name* to *pod*; an earlier promise to it is withdrawn."""
@@ -24,22 +26,39 @@ class PodNominator:
 
     def read(self, pod: Pod) -> None:
         """Take the promise from the pod's status; none there withdraws an earlier one."""
-        if pod.status.nominated_node_name:
+        if self.is_taken_back(pod):
+            self._drop(pod)
+        elif pod.status.nominated_node_name:
             self.add(pod, pod.status.nominated_node_name)
         else:
             self.remove(pod)
+
+    def take_back(self, pod: Pod, node_name: str) -> None:
+        """*pod* was about to be bound to *node_name*, as its status was told, and is not: what the watch shows of
+        that from now on is old."""
+        self._drop(pod)
+        self._taken_back[pod.uid] = node_name
+
+    def is_taken_back(self, pod: Pod) -> bool:
+        """Whether what the pod's status promises was taken back already."""
+        node_name = pod.status.nominated_node_name
+        return bool(node_name) and self._taken_back.get(pod.uid) == node_name
 
     def update(self, old: Pod, new: Pod) -> None:
         """The pod changed. What its status says about the promise counts, unless it says nothing and never has:
         then the promise was made here, and the API server has not heard of it yet."""
         node_name = self.node_of(old)
-        self.remove(old)
+        self._drop(old)
         if node_name and not old.status.nominated_node_name and not new.status.nominated_node_name:
             self.add(new, node_name)
         else:
             self.read(new)
 
     def remove(self, pod: Pod) -> None:
+        self._taken_back.pop(pod.uid, None)
+        self._drop(pod)
+
+    def _drop(self, pod: Pod) -> None:
         node_name = self._node_of.pop(pod.uid, None)
         if node_name is None:
             return

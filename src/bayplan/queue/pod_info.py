@@ -19,6 +19,7 @@ class QueuedPodInfo:
         "attempts",
         "backoff_expiration",
         "consecutive_errors_count",
+        "cycle",
         "flush_timestamp",
         "gating_plugin",
         "initial_attempt_timestamp",
@@ -39,6 +40,8 @@ class QueuedPodInfo:
         #: When it first passed PreEnqueue; None before. Where the time a pod waits is counted from.
         self.initial_attempt_timestamp: float | None = None
         self.attempts = 0
+        #: The number of the scheduling cycle that tried it last; 0 before the first.
+        self.cycle = 0
         #: Attempts that ended in a rejection; they make the backoff grow.
         self.unschedulable_count = 0
         #: Attempts in a row that broke; while there are any, they make the backoff instead.

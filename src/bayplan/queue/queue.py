@@ -33,7 +33,7 @@ MAX_UNSCHEDULABLE_SECONDS: Final = 5 * 60.0
 LEFTOVER_CHECK_SECONDS: Final = 30.0
 
 #: Whether an event may concern a pod at all.
-PreCheck: TypeAlias = "Callable[[Pod], bool]"
+PreCheck: TypeAlias = "Callable[[QueuedPodInfo], bool]"
 
 
 class QueueError(Exception):
@@ -128,6 +128,10 @@ class SchedulingQueue:
                 if self._places.requeue(info, strategy, event.label):
                     return
 
+    def is_nomination_old(self, pod: Pod) -> bool:
+        """Whether the node that the pod's status promises was given back already."""
+        return self._nominator.is_taken_back(pod)
+
     def delete(self, pod: Pod) -> None:
         """The pod is gone, or somebody else bound it. One in flight stays there until it is done."""
         self._nominator.remove(pod)
@@ -152,7 +156,7 @@ class SchedulingQueue:
             # A pod that none of them rejected is not helped by the event.
             candidates = self._places.unschedulable.held_by(interested)
         if pre_check is not None:
-            candidates = [info for info in candidates if pre_check(info.pod)]
+            candidates = [info for info in candidates if pre_check(info)]
         self._move(candidates, event, old, new)
 
     def _move(self, candidates: Iterable[QueuedPodInfo], event: QueueEvent, old: Any, new: Any) -> None:
@@ -176,6 +180,7 @@ class SchedulingQueue:
             info.attempts += 1
             if self._in_flight.start(info):
                 self.scheduling_cycle += 1
+                info.cycle = self.scheduling_cycle
                 self._count_rejectors(info, -1)
                 return info
             logger.error("Pod is in flight already, so its second entry is dropped: pod=%s", info.key)

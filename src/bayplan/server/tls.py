@@ -139,6 +139,19 @@ def self_signed(*, addresses: Sequence[str]) -> Pair:
     return Pair(certificate.public_bytes(pem), private)
 
 
+def is_good_for(certificate: bytes, addresses: Sequence[str]) -> bool:
+    """Whether a certificate (PEM) names all of *addresses*, and is valid for another day."""
+    from cryptography import x509
+
+    try:
+        read = x509.load_pem_x509_certificate(certificate)
+        names = read.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (ValueError, x509.ExtensionNotFound):
+        return False
+    known = {*names.get_values_for_type(x509.DNSName), *map(str, names.get_values_for_type(x509.IPAddress))}
+    return known.issuperset(addresses) and read.not_valid_after_utc > datetime.now(UTC) + timedelta(days=1)
+
+
 def _is_ip(address: str) -> bool:
     try:
         ipaddress.ip_address(address)

@@ -132,8 +132,8 @@ class ClusterHandlers:
             if new.is_terminating and not old.is_terminating:
                 self._assumed_pod_leaves(new)
         elif old.resource_version != new.resource_version:
+            nominated = "" if self._queue.is_nomination_old(old) else old.status.nominated_node_name
             self._queue.update(old, new, pod_changes(old, new))
-            nominated = old.status.nominated_node_name
             if nominated and nominated != new.status.nominated_node_name:
                 self._nomination_gone(old)
 
@@ -160,7 +160,7 @@ class ClusterHandlers:
     def _nomination_gone(self, pod: Pod) -> None:
         """Pods of no higher priority had to leave room for the pod where it was nominated."""
         self._queue.move_all_to_active_or_backoff(
-            ASSIGNED_POD_DELETE, pod, None, lambda other: other.priority <= pod.priority
+            ASSIGNED_POD_DELETE, pod, None, lambda other: other.pod.priority <= pod.priority
         )
 
 

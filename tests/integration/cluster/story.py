@@ -54,6 +54,14 @@ class World:
                 await asyncio.sleep(0.1)
         return loop.time() - start
 
+    async def stay(self, condition: Callable[[], Awaitable[object]], seconds: float) -> None:
+        """Let time go on, with *condition* at every moment."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
+        while loop.time() < end:
+            assert await condition()
+            await asyncio.sleep(0.5)
+
 
 def tell(story: Callable[[World], Awaitable[None]], nodes: int | Sequence[Object] = 3, **options: Any) -> None:
     """Play *story* on a fresh cluster."""

@@ -98,8 +98,10 @@ class Watcher:
         self._scenario = scenario
         #: Since when somebody has been seen waiting at Permit; each attempt waits anew.
         self._since: dict[HeldPod, float] = {}
-        #: Members that were ever bound: a gang that was whole may lose members to preemption later.
+        #: Members that were ever bound, and those that are gone: a gang may lose members to preemption as soon as
+        #: they have places.
         self._ever_bound: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        self._gone: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         self._above_max: list[str] = []
         self._informers = Informers(cluster.client, cluster.clock)
         self._pods = self._informers.lister(Pod)
@@ -114,7 +116,11 @@ class Watcher:
         await self._informers.stop()
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
-        if new is None or not new.node_name:
+        if new is None:
+            if old is not None and (key := group_of(old)):
+                self._gone[key].add(old.name)
+            return
+        if not new.node_name:
             return
         if key := group_of(new):
             self._ever_bound[key].add(new.name)
@@ -152,7 +158,9 @@ class Watcher:
 
     def _half_gangs(self) -> list[tuple[str, str]]:
         gangs = self._scenario.gangs
-        return [key for key, names in self._ever_bound.items() if len(names) < gangs[key].min_member]
+        return [
+            key for key, names in self._ever_bound.items() if len(names | self._gone[key]) < gangs[key].min_member
+        ]
 
 
 def cpu_of(pod: Pod) -> int:
@@ -244,7 +252,7 @@ async def finish(world: World, pods: list[Pod]) -> None:
         await world.delete("v1", "pods", pod.name, pod.namespace)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(scenarios())
 def test_gangs_are_whole_quotas_hold_and_nobody_is_forgotten(scenario: Scenario) -> None:
     """No gang holds places beyond its timeout without being whole; no namespace is above max; no borrower keeps

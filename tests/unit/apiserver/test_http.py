@@ -19,7 +19,7 @@ from bayplan.apiserver.rest.rest import MAX_BODY_BYTES
 from bayplan.apiserver.server import ApiServer
 from bayplan.apiserver.status import StatusError
 from bayplan.clock import SystemClock
-from bayplan.server.tls import ServingError
+from bayplan.server.tls import ServingError, is_good_for
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -279,4 +279,9 @@ async def test_a_folder_keeps_certificate_and_token(tmp_path: Path) -> None:
         api.close()
 
     assert shown[0] == shown[1]
+    moved = HttpServer(ApiServer(SystemClock(), tmp_path), host="198.51.100.7")
+    moved.api.close()
+    assert moved.token == shown[0][1]
+    assert is_good_for(moved.certificate, ["198.51.100.7", "localhost"])
+    assert not is_good_for(shown[0][0], ["198.51.100.7"])
     assert {file.stat().st_mode & 0o077 for file in tmp_path.glob("a*.*")} == {0}

@@ -45,7 +45,13 @@ class Parts:
         self.heard = Heard()
         status = Status.success() if node else Status.unschedulable("full")
         decision = SimpleNamespace(
-            record=None, node_name=node, nominate="", status=status, message="full", diagnosis=None, victims=()
+            record=SimpleNamespace(message=""),
+            node_name=node,
+            nominate="",
+            status=status,
+            message="full",
+            diagnosis=None,
+            victims=(),
         )
         self.handled: list[Failure] = []
 
@@ -67,7 +73,7 @@ class Parts:
         profile = SimpleNamespace(
             cycle=SimpleNamespace(schedule=schedule),
             committer=SimpleNamespace(
-                commit=lambda *_: SimpleNamespace(pod=pod), withdraw=lambda commitment: None
+                commit=lambda *_: SimpleNamespace(pod=pod, decision=decision), withdraw=lambda commitment: None
             ),
             binding_cycle=SimpleNamespace(run=bind),
             failures=SimpleNamespace(handle=lambda info, failure: self.handled.append(failure)),
@@ -81,7 +87,7 @@ class Parts:
             start=self.binding.append,
             observer=self.heard,
         )
-        self.info: Any = SimpleNamespace(pod=pod, attempts=3)
+        self.info: Any = SimpleNamespace(pod=pod, attempts=3, cycle=1)
 
     async def go(self) -> list[tuple[Any, ...]]:
         self.attempts.attempt(self.info)

@@ -216,6 +216,21 @@ async def test_failed_preparation_is_a_scheduler_error(point: str) -> None:
     assert way.notes.events == []
 
 
+@pytest.mark.parametrize(
+    ("answers", "announced"),
+    [
+        pytest.param({"pre_bind": Status.failed("no")}, "a", id="the status was told the node"),
+        pytest.param({"pre_bind_pre_flight": Status.skip(), "bind": Status.failed("no")}, "", id="it was not"),
+    ],
+)
+async def test_failure_knows_what_was_announced(answers: dict[str, Status], announced: str) -> None:
+    """What the pod's status was told has to be taken back, whether or not the watch has shown it."""
+    way = Way(**answers)
+    failure = await way.binding.run(way.committed(make_pod("p")))
+    assert failure is not None
+    assert failure.announced == announced
+
+
 async def test_unwritten_nomination_does_not_stop_the_bind() -> None:
     """Announcing the node is a courtesy."""
     way = Way()

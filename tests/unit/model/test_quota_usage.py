@@ -62,6 +62,14 @@ def test_usage_of_pods(obj: dict[str, Any], expected: dict[str, str]) -> None:
     assert texts("", "pods", obj) == expected
 
 
+def test_pods_that_are_stuck_take_nothing() -> None:
+    """Deleted, and not gone when twice their grace is over: the end of it is in deletionTimestamp already."""
+    deleted = pod()
+    deleted["metadata"] |= {"deletionTimestamp": "1970-01-01T00:01:00Z", "deletionGracePeriodSeconds": 30}
+    assert "pods" in usage("", "pods", deleted, now=90.0)
+    assert set(usage("", "pods", deleted, now=90.5)) == {"count/pods"}
+
+
 PORTS = [{"port": 80, "nodePort": 30080}, {"port": 81}]
 
 

@@ -327,6 +327,15 @@ def test_member_deleted_while_waiting(make_gangs: MakeGangs) -> None:
     assert "cannot find enough sibling pods" in gangs.message("g-3")
 
 
+def test_group_that_does_not_fit_leaves_places_to_others(make_gangs: MakeGangs) -> None:
+    """What it gives back is tried by those who come after it, not by the group first."""
+    gangs = make_gangs({"a": 2})
+    gangs.add(make_group("g", 4), *members("g", 4), *(make_pod(f"other-{i}", cpu="1") for i in range(2)))
+    gangs.run(20)
+
+    assert gangs.bound == {"": 2}
+
+
 def test_bound_members_are_counted_after_a_restart(make_gangs: MakeGangs) -> None:
     """A scheduler that finds two of three members on nodes places the third at once."""
     gangs = make_gangs({"a": 3})

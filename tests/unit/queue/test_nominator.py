@@ -105,3 +105,25 @@ def test_promise_of_a_changed_pod(
     assert [each for node in nominator.nodes() for each in nominator.nominated(node)] == (
         [new] if expected else []
     )
+
+
+def test_what_was_taken_back_is_shown_late(nominator: PodNominator) -> None:
+    """A pod that gave its place back is not nominated there when the watch shows that it was; a new promise is."""
+    pod = make_pod("p")
+    nominator.take_back(pod, "a")
+    shown = with_nomination(pod, "a")
+
+    nominator.update(pod, shown)
+    assert (nominator.node_of(pod), nominator.is_taken_back(shown)) == ("", True)
+    nominator.update(shown, pod)
+    nominator.update(pod, shown)
+    assert (nominator.node_of(pod), nominator.is_taken_back(shown)) == ("a", False)
+
+
+def test_another_promise_than_the_one_taken_back(nominator: PodNominator) -> None:
+    """Only that one is old."""
+    pod = make_pod("p")
+    nominator.take_back(pod, "a")
+    nominator.update(pod, with_nomination(pod, "b"))
+
+    assert nominator.node_of(pod) == "b"

@@ -87,7 +87,7 @@ def test_pre_check_spares_the_others() -> None:
     for pod in pods:
         bench.add_rejected(pod, "Fit")
     bench.wait(5)
-    bench.queue.move_all_to_active_or_backoff(NODE_ADD, None, "n", lambda pod: pod.name == "b")
+    bench.queue.move_all_to_active_or_backoff(NODE_ADD, None, "n", lambda info: info.pod.name == "b")
 
     assert [bench.place(pod) for pod in pods] == ["unschedulable", "active"]
 

@@ -72,10 +72,10 @@ class JobStrategy(StatusStrategy):
             found.append(required("spec.selector"))
         else:
             found += selector_causes(spec["selector"], "spec.selector")
-        labels = spec["template"]["metadata"].get("labels", {})
-        if not matches(spec.get("selector", {}), labels):
+        labels, selector = _sorted_labels(spec), spec.get("selector")
+        if selector is None or not matches(selector, labels):
             text = "`selector` does not match template `labels`"
-            found.append(invalid("spec.template.metadata.labels", labels, text))
+            found.append(invalid("spec.template.metadata.labels", labels or None, text))
         return found
 
     def validate_update(self, new: Object, old: Object) -> list[Cause]:
@@ -117,18 +117,26 @@ def _generate_selector(obj: Object) -> None:
 
 
 def _generated_causes(obj: Object) -> Iterator[Cause]:
-    labels = obj["spec"]["template"]["metadata"].get("labels", {})
-    wanted = {key: obj["metadata"].get("name", "") for key in _NAME_LABELS}
-    wanted |= {key: obj["metadata"].get("uid", "") for key in _UID_LABELS}
+    """What the server generates must be there, and the selector must find nothing else."""
+    if "selector" not in obj["spec"]:
+        return
+    labels = _sorted_labels(obj["spec"])
+    name, uid = obj["metadata"].get("name", ""), obj["metadata"].get("uid", "")
+    wanted = {_UID_LABELS[0]: uid, _NAME_LABELS[0]: name, _UID_LABELS[1]: uid, _NAME_LABELS[1]: name}
     for key, value in wanted.items():
-        if labels.get(key) != value:
-            path = "spec.template.metadata.labels"
-            yield invalid(path, labels, f"must be '{value}'") if key in labels else required(path)
-    selector = obj["spec"].get("selector", {}).get("matchLabels", {})
-    known = {_UID_LABELS[1]: obj["metadata"].get("uid", "")}
-    legacy = {_UID_LABELS[0]: obj["metadata"].get("uid", "")}
-    if "selector" in obj["spec"] and selector not in (known, legacy, known | legacy):
-        yield invalid("spec.selector", obj["spec"]["selector"], "`selector` not auto-generated")
+        path, text = f"spec.template.metadata.labels[{key}]", f"must be '{value}'"
+        if key not in labels:
+            yield required(path, text)
+        elif labels[key] != value:
+            yield invalid(path, labels, text)
+    selector = obj["spec"]["selector"]
+    if not list(selector_causes(selector, "")) and not matches(selector, wanted):
+        yield invalid("spec.selector", selector, "`selector` not auto-generated")
+
+
+def _sorted_labels(spec: Object) -> dict[str, str]:
+    """Of the template, as messages show them."""
+    return dict(sorted(spec["template"]["metadata"].get("labels", {}).items()))
 
 
 def job_spec_causes(spec: Object, path: str) -> Iterator[Cause]:

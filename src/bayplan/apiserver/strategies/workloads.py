@@ -452,12 +452,10 @@ class DaemonSetStrategy(WorkloadStrategy):
             found.append(not_supported(path, strategy, ("RollingUpdate", "OnDelete")))
         return found
 
-    def validate_status_update(self, new: Object, old: Object) -> list[Cause]:
-        status = new.get("status", {})
-        keys = (*self.empty_status, "observedGeneration", "updatedNumberScheduled", "numberAvailable",
-                "numberUnavailable", "collisionCount")  # fmt: skip
-        found = [cause for key in keys for cause in non_negative(f"status.{key}", status.get(key))]
-        return [*found, *_collision_causes(new, old)]
+    def validate_update(self, new: Object, old: Object) -> list[Cause]:
+        """What may not change comes first here."""
+        selector, before = new.get("spec", {}).get("selector"), old.get("spec", {}).get("selector")
+        return [*immutable("spec.selector", selector, before), *self.validate(new)]
 
 
 def _daemon_rolling_causes(rolling: Object, path: str) -> Iterator[Cause]:
