@@ -106,7 +106,9 @@ class Table(NodeTable):
         return self._read(taints.codes), taints.sets
 
     def allocatable(self, resource: str) -> IntArray:
-        return self._line(self._store.resources.allocatable, resource)
+        resources = self._store.resources
+        column = resources.allocatable.get(resource, resources.nothing)
+        return column.view(self._n_nodes) if self._rows is None else column.data[self._rows]
 
     def image_size(self, image: str) -> IntArray:
         return self._pick(self._store.images.sizes(image))
@@ -117,14 +119,14 @@ class Table(NodeTable):
     # --- what runs on them ------------------------------------------------------------------------
 
     def requested(self, resource: str) -> IntArray:
-        return self._line(self._store.resources.requested, resource)
+        resources = self._store.resources
+        column = resources.requested.get(resource, resources.nothing)
+        return column.view(self._n_nodes) if self._rows is None else column.data[self._rows]
 
     def nonzero_requested(self, resource: str) -> IntArray:
-        return self._line(self._store.resources.nonzero, resource)
-
-    def _line(self, lines: Mapping[str, Any], resource: str) -> IntArray:
-        column = lines.get(resource, self._store.resources.nothing)
-        return self._read(column)
+        resources = self._store.resources
+        column = resources.nonzero.get(resource, resources.nothing)
+        return column.view(self._n_nodes) if self._rows is None else column.data[self._rows]
 
     def pod_counts(self) -> IntArray:
         return self._read(self._store.resources.pod_counts)

@@ -10,11 +10,13 @@ Answers are handed out and recorded, so a refreshed column is a new array: nobod
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
+
+import numpy as np
 
 from bayplan.framework import (
+    MAX_SCORE,
     AskAlways,
     Bound,
     Caller,
@@ -49,30 +51,53 @@ _OF_PODS: Final = (Reads.USAGE, Reads.RESOURCES)
 class _Kept(Generic[T]):
     """An answer about every node, and up to where of the change log it is right."""
 
-    __slots__ = ("answer", "finished", "finished_for", "membership", "position")
+    __slots__ = ("answer", "finished", "finished_for", "is_shelved", "log", "membership", "position", "reads")
 
-    def __init__(self, answer: T, membership: int, position: int) -> None:
-        self.answer = answer
-        self.membership = membership
-        self.position = position
+    def __init__(self, reads: Reads, log: ChangeLog) -> None:
+        self.reads = reads
+        self.log = log
+        self.answer: T | None = None
+        #: That of the snapshot when the answer was given; none yet.
+        self.membership = -1
+        self.position = -1
+        #: False when it had to make room: then nobody may fill it again.
+        self.is_shelved = True
         #: Scores only: the answer normalised and weighed, for the table it was last asked for.
         self.finished: PluginScores | None = None
         self.finished_for: NodeTable | None = None
 
+    def set(self, answer: T, membership: int) -> None:
+        """The answer as of now."""
+        self.answer, self.membership, self.position = answer, membership, self.log.position
 
-class _Shelf(OrderedDict[Hashable, _Kept[T]]):
-    """The kept answers of one plugin at one extension point; the one not used the longest goes first."""
+    def stale_rows(self, n_nodes: int) -> IntArray | None:
+        """The rows to ask about again; None if that is all of them: one node's change can be everybody's."""
+        rows = self.log.since(self.position)
+        if rows is None or len(rows) > n_nodes * REFRESH_SHARE:
+            return None
+        return None if self.reads is Reads.ALL_NODES else rows
 
-    def use(self, sign: Hashable) -> _Kept[T] | None:
-        kept = self.get(sign)
-        if kept is not None:
-            self.move_to_end(sign)
-        return kept
+    def drop(self) -> None:
+        self.is_shelved = False
+        self.answer = self.finished = self.finished_for = None
+        self.membership = -1
+
+
+class _Shelf(dict[Hashable, _Kept[T]]):
+    """The kept answers of one plugin at one extension point; the oldest goes first."""
 
     def put(self, sign: Hashable, kept: _Kept[T]) -> None:
         self[sign] = kept
         if len(self) > MAX_KEPT:
-            self.popitem(last=False)
+            self.pop(next(iter(self))).drop()
+
+
+class _Patch(NamedTuple):
+    """Scores that differ from others in a few places."""
+
+    old: PluginScores
+    new: PluginScores
+    positions: IntArray
 
 
 class KeptAnswers:
@@ -81,122 +106,173 @@ class KeptAnswers:
     def __init__(self, caller: Caller, snapshot: CacheSnapshot) -> None:
         self._ask = AskAlways(caller)
         self._snapshot = snapshot
+        #: By plugin. A template knows its own (`Template.kept`), so that signs are compared once per template.
         self._verdicts: dict[str, _Shelf[Verdict]] = {}
         self._scores: dict[str, _Shelf[IntArray]] = {}
         self._last_totals: ScoreOutcome | None = None
+        #: Plugin → how its latest scores came from those before.
+        self._patches: dict[str, _Patch] = {}
+        #: A table that is not whole, and the position of each of its rows.
+        self._placed: tuple[NodeTable, dict[int, int]] | None = None
 
     # --- verdicts ---------------------------------------------------------------------------------
 
     def verdict(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict | Status:
-        sign = _sign(bound, state, pod)
-        if isinstance(sign, Status):
-            return sign
-        if sign is None or not nodes.is_whole:
+        kept = self._kept(self._verdicts, bound, state, pod)
+        if isinstance(kept, Status):
+            return kept
+        if kept is None or not nodes.is_whole:
             return self._ask.verdict(bound, state, pod, nodes)
-        log = self._log(bound.plugin.reads)
-        shelf = self._verdicts.setdefault(bound.name, _Shelf())
-        kept = shelf.use(sign)
-        if kept is not None and kept.membership == self._snapshot.membership:
-            if kept.position == log.position:
+        membership = self._snapshot.membership
+        if kept.answer is not None and kept.membership == membership:
+            if kept.position == kept.log.position:
                 return kept.answer
-            rows = self._stale_rows(kept.position, log, bound.plugin.reads, len(nodes))
+            rows = kept.stale_rows(len(nodes))
             if rows is not None:
                 part = self._ask.verdict(bound, state, pod, nodes.select(rows))
                 merged = _merged(kept.answer, part, rows) if isinstance(part, Verdict) else None
                 if merged is not None:
-                    kept.answer, kept.position = merged, log.position
+                    kept.set(merged, membership)
                     return merged
         verdict = self._ask.verdict(bound, state, pod, nodes)
         if isinstance(verdict, Verdict):
-            shelf.put(sign, _Kept(verdict, self._snapshot.membership, log.position))
+            kept.set(verdict, membership)
         return verdict
 
     # --- scores -----------------------------------------------------------------------------------
 
     def scores(self, scorer: Scorer, state: CycleState, pod: Pod, nodes: NodeTable) -> PluginScores | Status:
-        sign = _sign(scorer.bound, state, pod)
-        if isinstance(sign, Status):
-            return score_failed(scorer.bound, sign)
-        if sign is None:
-            return self._ask.scores(scorer, state, pod, nodes)
-        kept = self._raw(scorer.bound, sign, state, pod)
+        kept = self._kept(self._scores, scorer.bound, state, pod)
         if isinstance(kept, Status):
-            return kept
+            return score_failed(scorer.bound, kept)
+        if kept is None:
+            return self._ask.scores(scorer, state, pod, nodes)
+        raw = self._raw(kept, scorer, state, pod, nodes)
+        if isinstance(raw, Status):
+            return raw
         if kept.finished is not None and kept.finished_for is nodes:
             return kept.finished
-        raw = kept.answer if nodes.is_whole else kept.answer[nodes.rows]
-        finished = self._ask.finish(scorer, state, pod, nodes, raw)
+        finished = self._ask.finish(scorer, state, pod, nodes, raw if nodes.is_whole else raw[nodes.rows])
         if isinstance(finished, PluginScores):
             kept.finished, kept.finished_for = finished, nodes
         return finished
 
-    def _raw(self, bound: Bound, sign: Hashable, state: CycleState, pod: Pod) -> _Kept[IntArray] | Status:
+    def _raw(
+        self, kept: _Kept[IntArray], scorer: Scorer, state: CycleState, pod: Pod, feasible: NodeTable
+    ) -> IntArray | Status:
         """The plugin's raw scores for every node, feasible or not."""
-        nodes = self._snapshot.nodes
-        log = self._log(bound.plugin.reads)
-        shelf = self._scores.setdefault(bound.name, _Shelf())
-        kept = shelf.use(sign)
-        if kept is not None and kept.membership == self._snapshot.membership:
-            if kept.position == log.position:
-                return kept
-            rows = self._stale_rows(kept.position, log, bound.plugin.reads, len(nodes))
+        nodes, membership = self._snapshot.nodes, self._snapshot.membership
+        if kept.answer is not None and kept.membership == membership:
+            if kept.position == kept.log.position:
+                return kept.answer
+            rows = kept.stale_rows(len(nodes))
             if rows is not None:
-                part = self._ask.raw_scores(bound, state, pod, nodes.select(rows))
+                part = self._ask.raw_scores(scorer.bound, state, pod, nodes.select(rows))
                 if isinstance(part, Status):
                     return part
-                return self._refresh(kept, rows, part, log.position)
-        raw = self._ask.raw_scores(bound, state, pod, nodes)
-        if isinstance(raw, Status):
-            return raw
-        kept = _Kept(raw, self._snapshot.membership, log.position)
-        shelf.put(sign, kept)
-        return kept
+                kept.set(_with(kept.answer, rows, part), membership)
+                kept.finished = self._patched(kept, scorer, feasible, rows, part)
+                return kept.answer
+        raw = self._ask.raw_scores(scorer.bound, state, pod, nodes)
+        if not isinstance(raw, Status):
+            kept.set(raw, membership)
+            kept.finished = None
+        return raw
 
-    @staticmethod
-    def _refresh(kept: _Kept[IntArray], rows: IntArray, part: IntArray, position: int) -> _Kept[IntArray]:
-        answer = kept.answer.copy()
-        answer[rows] = part
-        kept.answer, kept.position, kept.finished = answer, position, None
-        return kept
+    def _patched(
+        self, kept: _Kept[IntArray], scorer: Scorer, feasible: NodeTable, rows: IntArray, part: IntArray
+    ) -> PluginScores | None:
+        """The finished scores with *part* at *rows*; None where they must be finished anew: normalising looks at
+        all nodes."""
+        old = kept.finished
+        if old is None or kept.answer is None or kept.finished_for is not feasible or scorer.normalize is not None:
+            return None
+        raw = kept.answer
+        if not feasible.is_whole:
+            rows, part = self._in_table(feasible, rows, part)
+            raw = _with(old.raw, rows, part)
+        if len(part) and part.view(np.uint64).max() > MAX_SCORE:  # negative ones as well
+            return None
+        weighted = raw if scorer.weight == 1 else _with(old.weighted, rows, part * scorer.weight)
+        new = PluginScores(raw, raw, weighted, scorer.weight)
+        self._patches[scorer.bound.name] = _Patch(old, new, rows)
+        return new
+
+    def _in_table(self, table: NodeTable, rows: IntArray, part: IntArray) -> tuple[IntArray, IntArray]:
+        """The rows that are in *table*, as positions there, and what *part* says of them."""
+        if self._placed is None or self._placed[0] is not table:
+            self._placed = table, {row: position for position, row in enumerate(table.rows.tolist())}
+        positions = np.array([self._placed[1].get(row, -1) for row in rows.tolist()], dtype=np.int64)
+        present = positions >= 0
+        return positions[present], part[present]
 
     def totals(self, state: CycleState, nodes: NodeTable, by_plugin: Mapping[str, PluginScores]) -> IntArray:
         """The sum of the weighted scores; where few plugins changed theirs, theirs alone are exchanged."""
         last = self._last_totals
-        if last is None or last.nodes is not nodes or last.by_plugin.keys() != by_plugin.keys():
+        totals: IntArray | None = None
+        if last is not None and last.nodes is nodes and last.by_plugin.keys() == by_plugin.keys():
+            totals = self._exchanged(last, by_plugin)
+        if totals is None:
             totals = self._ask.totals(state, nodes, by_plugin)
-        else:
-            changed = [name for name, scores in by_plugin.items() if last.by_plugin[name] is not scores]
-            if 2 * len(changed) >= len(by_plugin):
-                totals = self._ask.totals(state, nodes, by_plugin)
-            else:
-                totals = last.totals
-                for name in changed:
-                    totals = totals + (by_plugin[name].weighted - last.by_plugin[name].weighted)
         self._last_totals = ScoreOutcome(nodes, by_plugin, totals)
+        return totals
+
+    def _exchanged(self, last: ScoreOutcome, by_plugin: Mapping[str, PluginScores]) -> IntArray | None:
+        """The last totals with what changed since; None if so much did that adding up is cheaper."""
+        changed = [(name, last.by_plugin[name], new) for name, new in by_plugin.items()]
+        changed = [(name, old, new) for name, old, new in changed if old is not new]
+        patches = [self._patches.get(name) for name, _, _ in changed]
+        totals = last.totals
+        if all(
+            patch is not None and patch.old is old and patch.new is new
+            for patch, (_, old, new) in zip(patches, changed, strict=True)
+        ):
+            totals = totals.copy()
+            for old, new, positions in filter(None, patches):
+                totals[positions] += new.weighted[positions] - old.weighted[positions]
+            return totals
+        if 2 * len(changed) >= len(by_plugin):
+            return None
+        for _, old, new in changed:
+            totals = totals + (new.weighted - old.weighted)
         return totals
 
     # ----------------------------------------------------------------------------------------------
 
-    def _log(self, reads: Reads) -> ChangeLog:
-        return self._snapshot.usage_changes if reads in _OF_PODS else self._snapshot.node_changes
-
-    @staticmethod
-    def _stale_rows(position: int, log: ChangeLog, reads: Reads, n_nodes: int) -> IntArray | None:
-        """The rows to ask about again; None if that is all of them: one node's change can be everybody's."""
-        rows = log.since(position)
-        if rows is None or len(rows) > n_nodes * REFRESH_SHARE:
+    def _kept(
+        self, shelves: dict[str, _Shelf[T]], bound: Bound, state: CycleState, pod: Pod
+    ) -> _Kept[T] | Status | None:
+        """Where the answer is kept; None if it must not be, a Status if the plugin cannot say."""
+        template = state.template
+        if template is None:
             return None
-        return None if reads is Reads.ALL_NODES else rows
+        if bound in template.kept:
+            known: _Kept[T] | None = template.kept[bound]
+            if known is None or known.is_shelved:
+                return known
+        try:
+            sign = template.sign(bound, pod)
+        except Exception as error:
+            return Status.failed(f"sign: {type(error).__name__}: {error}")
+        kept = template.kept[bound] = None if sign is None else self._shelved(shelves, bound, sign)
+        return kept
+
+    def _shelved(self, shelves: dict[str, _Shelf[T]], bound: Bound, sign: Hashable) -> _Kept[T]:
+        shelf = shelves.setdefault(bound.name, _Shelf())
+        kept = shelf.get(sign)
+        if kept is None:
+            reads = bound.plugin.reads
+            log = self._snapshot.usage_changes if reads in _OF_PODS else self._snapshot.node_changes
+            kept = _Kept(reads, log)
+            shelf.put(sign, kept)
+        return kept
 
 
-def _sign(bound: Bound, state: CycleState, pod: Pod) -> Hashable | Status | None:
-    """What to remember the answer by; None if it must not be remembered, a Status if the plugin cannot say."""
-    if state.template is None:
-        return None
-    try:
-        return state.template.sign(bound, pod)
-    except Exception as error:
-        return Status.failed(f"sign: {type(error).__name__}: {error}")
+def _with(column: IntArray, positions: IntArray, values: IntArray) -> IntArray:
+    """*column* with other values at *positions*; a new array, for the old one has been handed out."""
+    changed = column.copy()
+    changed[positions] = values
+    return changed
 
 
 def _merged(whole: Verdict, part: Verdict, rows: IntArray) -> Verdict | None:

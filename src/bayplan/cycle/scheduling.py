@@ -146,6 +146,8 @@ class SchedulingCycle:
         if outcome.error is not None:
             return outcome.error
         diagnosis.add_outcome(outcome)
+        if search is None and outcome.rejects_none and candidates.is_whole:
+            return candidates
         return self._selected(candidates, self._window(outcome, search))
 
     def _nominated_node(self, pod: Pod, state: CycleState, diagnosis: Diagnosis) -> NodeTable | None:
@@ -179,7 +181,7 @@ class SchedulingCycle:
     def _window(self, outcome: FilterOutcome, search: Search | None) -> IntArray:
         """The feasible nodes to go on with; the next search begins where this one ended."""
         if search is None:
-            return np.flatnonzero(outcome.feasible)
+            return outcome.feasible.nonzero()[0]
         positions, n_seen = cut(outcome.feasible, search)
         n_seen = n_seen if outcome.n_seen is None else outcome.n_seen
         self._next_start = (self._next_start + n_seen) % len(self._snapshot.nodes)
@@ -237,7 +239,7 @@ class SchedulingCycle:
         self, feasible: NodeTable, scores: ScoreOutcome | None, diagnosis: Diagnosis, record: Record
     ) -> Decision:
         n_rejected = 0
-        if diagnosis.outcome is not None:
+        if diagnosis.outcome is not None and not diagnosis.outcome.rejects_none:
             n_rejected = int(np.count_nonzero(~diagnosis.outcome.feasible))
         position = 0
         if scores is not None:
@@ -262,5 +264,5 @@ class SchedulingCycle:
         return self._runner.score(state, pod, feasible)
 
     def _pick(self, totals: IntArray) -> int:
-        best = np.flatnonzero(totals == totals.max())
+        best = (totals == totals.max()).nonzero()[0]
         return int(best[0] if len(best) == 1 else best[self._random.randrange(len(best))])

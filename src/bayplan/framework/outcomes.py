@@ -66,6 +66,11 @@ class FilterOutcome:
         if not status.is_success:
             self.overrides[position] = status
 
+    @property
+    def rejects_none(self) -> bool:
+        """Whether every node passed for sure; False may still turn out so."""
+        return not self.decided and not self.overrides and self.n_seen is None
+
     def rejects(self, node_name: str) -> bool:
         """Whether the node is in the table and did not pass."""
         position = self.nodes.position(node_name)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bayplan.framework.calls import Bound
 from bayplan.framework.plugin import Reads
@@ -60,7 +60,7 @@ class Steps:
 class Template:
     """What is known of pods alike."""
 
-    __slots__ = ("exemplar", "pre_filter", "pre_score", "signs")
+    __slots__ = ("exemplar", "kept", "pre_filter", "pre_score", "signs")
 
     def __init__(self, exemplar: Pod) -> None:
         #: The first such pod; what was worked out about it holds for the others.
@@ -69,6 +69,8 @@ class Template:
         self.pre_score: Steps | None = None
         #: Plugin name → its sign for these pods.
         self.signs: dict[str, Hashable | None] = {}
+        #: For those who keep answers: method → where its answer about such pods is.
+        self.kept: dict[Bound, Any] = {}
 
     def sign(self, bound: Bound, pod: Pod) -> Hashable | None:
         """What answers of *bound* about such pods are remembered by; None if they must not be.

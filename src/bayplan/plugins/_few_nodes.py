@@ -7,16 +7,18 @@ whole numbers would overflow it gives up (None), and the columns do it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import sqrt
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from bayplan.framework import MAX_SCORE, IntArray
+from bayplan.model import CPU, EPHEMERAL_STORAGE, MEMORY, is_scalar_resource_name
 
 if TYPE_CHECKING:
-    from bayplan.plugins._resource_scores import Usage
+    from bayplan.config.args.base import ResourceSpec
+    from bayplan.framework import NodeTable
 
 #: Up to this many nodes are worked out here.
 FEW: Final = 8
@@ -25,8 +27,8 @@ _VAST: Final = 2**46
 _HALF: Final = MAX_SCORE // 2
 
 
-class _Plain(NamedTuple):
-    """A Usage as lists."""
+class FewUsage(NamedTuple):
+    """One resource on a few nodes: `_resource_scores.Usage` in lists."""
 
     weight: int
     requested: list[int]
@@ -34,15 +36,41 @@ class _Plain(NamedTuple):
     allocatable: list[int]
 
 
-def allocation_scores(usages: Sequence[Usage], n_nodes: int, *, least: bool) -> IntArray | None:
-    """LeastAllocated or MostAllocated: the weighted mean of the share of each resource that is free, or in use."""
-    columns = _plain(usages)
-    if columns is None:
+def few_usages(
+    nodes: NodeTable, resources: Iterable[ResourceSpec], requests: Mapping[str, int], *, nonzero: bool
+) -> list[FewUsage] | None:
+    """What `_resource_scores.node_usage` gives; None where there are many nodes, or vast or negative amounts."""
+    if not 0 < len(nodes) <= FEW:
         return None
+    usages = []
+    for resource in resources:
+        name, request = resource.name, requests.get(resource.name, 0)
+        if not counts(name, request):
+            continue
+        of_pods = nodes.nonzero_requested if nonzero and name in (CPU, MEMORY) else nodes.requested
+        allocated: list[int] = of_pods(name).tolist()
+        requested = [amount + request for amount in allocated]
+        allocatable: list[int] = nodes.allocatable(name).tolist()
+        lowest, highest = min(*allocated, *requested, *allocatable), max(*allocated, *requested, *allocatable)
+        if lowest < 0 or highest >= _VAST:
+            return None
+        usages.append(FewUsage(resource.weight, requested, allocated, allocatable))
+    return usages
+
+
+def counts(name: str, request: int) -> bool:
+    """Whether the resource counts for a pod with this request."""
+    if name in (CPU, MEMORY, EPHEMERAL_STORAGE):
+        return True
+    return request != 0 and is_scalar_resource_name(name)
+
+
+def allocation_scores(usages: Sequence[FewUsage], n_nodes: int, *, least: bool) -> IntArray:
+    """LeastAllocated or MostAllocated: the weighted mean of the share of each resource that is free, or in use."""
     scores = []
     for i in range(n_nodes):
         total = weights = 0
-        for column in columns:
+        for column in usages:
             capacity = column.allocatable[i]
             if capacity:
                 used = min(column.requested[i], capacity)
@@ -52,14 +80,11 @@ def allocation_scores(usages: Sequence[Usage], n_nodes: int, *, least: bool) -> 
     return np.array(scores, dtype=np.int64)
 
 
-def balance_scores(usages: Sequence[Usage], n_nodes: int) -> IntArray | None:
+def balance_scores(usages: Sequence[FewUsage], n_nodes: int) -> IntArray:
     """By how much the pod changes the balance of a node."""
-    columns = _plain(usages)
-    if columns is None:
-        return None
     scores = []
     for i in range(n_nodes):
-        offered = [column for column in columns if column.allocatable[i]]
+        offered = [column for column in usages if column.allocatable[i]]
         with_pod = _balance([min(column.requested[i] / column.allocatable[i], 1.0) for column in offered])
         without_pod = _balance([min(column.allocated[i] / column.allocatable[i], 1.0) for column in offered])
         change = _HALF + with_pod - without_pod
@@ -77,16 +102,3 @@ def _balance(fractions: Sequence[float]) -> int:
         squares = [(fraction - mean) * (fraction - mean) for fraction in fractions]
         deviation = sqrt(sum(squares[1:], start=squares[0]) / len(fractions))
     return int((1 - deviation) * MAX_SCORE)
-
-
-def _plain(usages: Sequence[Usage]) -> list[_Plain] | None:
-    """The amounts as lists; None where one is vast or negative."""
-    columns = [
-        _Plain(usage.weight, usage.requested.tolist(), usage.allocated.tolist(), usage.allocatable.tolist())
-        for usage in usages
-    ]
-    for column in columns:
-        for amounts in (column.requested, column.allocated, column.allocatable):
-            if min(amounts) < 0 or max(amounts) >= _VAST:
-                return None
-    return columns

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from bayplan.framework import MAX_SCORE, BoolArray, IntArray, NodeTable
-from bayplan.model import CPU, EPHEMERAL_STORAGE, MEMORY, is_scalar_resource_name
-from bayplan.plugins._few_nodes import FEW, allocation_scores
+from bayplan.model import CPU, MEMORY
+from bayplan.plugins._few_nodes import counts
 
 if TYPE_CHECKING:
     from bayplan.config.args.base import ResourceSpec
@@ -49,18 +49,12 @@ def node_usage(
     usages = []
     for resource in resources:
         name, request = resource.name, requests.get(resource.name, 0)
-        if not _counts(name, request):
+        if not counts(name, request):
             continue
         of_pods = nodes.nonzero_requested if nonzero and name in (CPU, MEMORY) else nodes.requested
         allocated = of_pods(name)
         usages.append(Usage(resource.weight, allocated + request, allocated, nodes.allocatable(name)))
     return usages
-
-
-def _counts(name: str, request: int) -> bool:
-    if name in (CPU, MEMORY, EPHEMERAL_STORAGE):
-        return True
-    return request != 0 and is_scalar_resource_name(name)
 
 
 #: Usage of the configured resources → score per node.
@@ -76,8 +70,6 @@ def strategy_of(configured: ScoringStrategy) -> Strategy:
 
 def _least_allocated(usages: Sequence[Usage], n_nodes: int) -> IntArray:
     """The share of capacity that stays free; overcommitted is as full as full."""
-    if 0 < n_nodes <= FEW and (few := allocation_scores(usages, n_nodes, least=True)) is not None:
-        return few
 
     def free_share(usage: Usage, capacity: IntArray) -> IntArray:
         return quotient((capacity - np.minimum(usage.requested, capacity)) * MAX_SCORE, capacity)
@@ -88,8 +80,6 @@ def _least_allocated(usages: Sequence[Usage], n_nodes: int) -> IntArray:
 
 def _most_allocated(usages: Sequence[Usage], n_nodes: int) -> IntArray:
     """The share of capacity that is in use; overcommitted is as full as full."""
-    if 0 < n_nodes <= FEW and (few := allocation_scores(usages, n_nodes, least=False)) is not None:
-        return few
 
     def used_share(usage: Usage, capacity: IntArray) -> IntArray:
         return quotient(np.minimum(usage.requested, capacity) * MAX_SCORE, capacity)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bayplan.config.args import NodeResourcesBalancedAllocationArgs
 from bayplan.framework import MAX_SCORE, CycleState, IntArray, NodeTable, Plugin, Reads, Status
 from bayplan.model import Pod
-from bayplan.plugins._few_nodes import FEW, balance_scores
+from bayplan.plugins._few_nodes import balance_scores, few_usages
 from bayplan.plugins._resource_scores import Usage, node_usage
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -35,9 +35,10 @@ class NodeResourcesBalancedAllocation(Plugin):
     def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray:
         if not self._requests_any(pod):
             return np.zeros(len(nodes), dtype=np.int64)  # PreScore did not run
+        few = few_usages(nodes, self.args.resources, pod.all_requests, nonzero=False)
+        if few is not None:
+            return balance_scores(few, len(nodes))
         usages = node_usage(nodes, self.args.resources, pod.all_requests, nonzero=False)
-        if 0 < len(nodes) <= FEW and (few := balance_scores(usages, len(nodes))) is not None:
-            return few
         without_pod, with_pod = balance(usages, len(nodes))
         change: IntArray = with_pod - without_pod
         change += _HALF

@@ -5,7 +5,8 @@ A node that could not hold the pod even if it were empty is rejected for good (U
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
+from operator import lt
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bayplan.config.args import NodeResourcesFitArgs
@@ -38,6 +39,7 @@ from bayplan.model import (
     pod_requests,
 )
 from bayplan.plugins._device_classes import DeviceClasses, extended_resource_name, resource_names
+from bayplan.plugins._few_nodes import FEW, allocation_scores, few_usages
 from bayplan.plugins._resource_scores import node_usage, strategy_of
 from bayplan.plugins._state import NOT_FOUND, fail_all
 
@@ -86,6 +88,8 @@ class NodeResourcesFit(Plugin):
         if needs is None:
             return fail_all(nodes, _UNREAD)
         verdict = nodes.accept_all()
+        if len(nodes) <= FEW and _all_fit(needs, nodes):
+            return verdict
         full = nodes.pod_counts() >= nodes.allocatable(PODS)
         if full.any():
             verdict = verdict.reject(full, TOO_MANY_PODS)
@@ -118,8 +122,12 @@ class NodeResourcesFit(Plugin):
         """Nothing to prepare; the plugin is on this point because it is in kube-scheduler."""
 
     def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray:
-        resources = self.args.scoring_strategy.resources
-        usages = node_usage(nodes, resources, _scoring_requests(pod), nonzero=True)
+        strategy, requests = self.args.scoring_strategy, _scoring_requests(pod)
+        if strategy.requested_to_capacity_ratio is None:
+            few = few_usages(nodes, strategy.resources, requests, nonzero=True)
+            if few is not None:
+                return allocation_scores(few, len(nodes), least=strategy.type != "MostAllocated")
+        usages = node_usage(nodes, strategy.resources, requests, nonzero=True)
         return self._strategy(usages, len(nodes))
 
     def sign(self, pod: Pod) -> Hashable:
@@ -161,6 +169,20 @@ class NodeResourcesFit(Plugin):
         else:
             return Hint.SKIP
         return Hint.SKIP if wanted.isdisjoint(pod.all_requests) else Hint.QUEUE
+
+
+def _all_fit(needs: Sequence[_Need], nodes: NodeTable) -> bool:
+    """Whether a handful of nodes have enough of everything, in plain numbers; False may still turn out so."""
+    if not all(map(lt, nodes.pod_counts().tolist(), nodes.allocatable(PODS).tolist())):
+        return False
+    for resource, amount, _ in needs:
+        for offered, taken in zip(
+            nodes.allocatable(resource).tolist(), nodes.requested(resource).tolist(), strict=True
+        ):
+            # Negative amounts are left to the columns, which overflow as Go does.
+            if taken < 0 or offered < 0 or amount > offered - taken:
+                return False
+    return True
 
 
 def _reject_short(verdict: Verdict, need: _Need, nodes: NodeTable) -> Verdict:

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bayplan.config.args.base import ResourceSpec
 from bayplan.config.args.resources import ScoringStrategy
-from bayplan.plugins._few_nodes import FEW, allocation_scores, balance_scores
+from bayplan.plugins._few_nodes import FEW, FewUsage, allocation_scores, balance_scores, few_usages
 from bayplan.plugins._resource_scores import Usage, strategy_of
 from bayplan.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from bayplan.testing import Harness, make_node, make_pod
@@ -35,13 +36,19 @@ def twice(columns: list[Usage]) -> list[Usage]:
     ]
 
 
+def plain(columns: list[Usage]) -> list[FewUsage]:
+    return [
+        FewUsage(each.weight, each.requested.tolist(), each.allocated.tolist(), each.allocatable.tolist())
+        for each in columns
+    ]
+
+
 @settings(deadline=None)
 @given(usages(), st.booleans())
 def test_allocation_agrees_with_the_columns(columns: list[Usage], least: bool) -> None:
     """LeastAllocated and MostAllocated, node by node."""
     strategy = strategy_of(ScoringStrategy(type="LeastAllocated" if least else "MostAllocated"))
-    few = allocation_scores(columns, FEW, least=least)
-    assert few is not None
+    few = allocation_scores(plain(columns), FEW, least=least)
     assert few.tolist() == strategy(twice(columns), 2 * FEW)[:FEW].tolist()
 
 
@@ -51,20 +58,27 @@ def test_balance_agrees_with_the_columns(columns: list[Usage]) -> None:
     """To the bit: the order of the operations is the same."""
     from bayplan.plugins.node_resources_balanced_allocation import balance
 
-    few = balance_scores(columns, FEW)
+    few = balance_scores(plain(columns), FEW)
     without_pod, with_pod = balance(twice(columns), 2 * FEW)
     change = (50 + with_pod - without_pod)[:FEW]
-    assert few is not None
     assert few.tolist() == [50 + int(each / 2) for each in change.tolist()]
 
 
-@pytest.mark.parametrize("amount", [-1, 2**46, 2**62], ids=["negative", "vast", "about to overflow"])
-def test_odd_amounts_are_left_to_the_columns(amount: int) -> None:
+@pytest.mark.parametrize("request_bytes", [-1, 2**46, 2**62], ids=["negative", "vast", "about to overflow"])
+def test_odd_amounts_are_left_to_the_columns(request_bytes: int) -> None:
     """Go's whole numbers wrap around, Python's do not."""
-    column = np.array([amount], dtype=np.int64)
-    usage = Usage(1, column, column, np.array([4], dtype=np.int64))
-    assert allocation_scores([usage], 1, least=True) is None
-    assert balance_scores([usage], 1) is None
+    table = Harness(nodes=[make_node("n", memory="4")]).scheduler.cache.snapshot().nodes
+    memory = [ResourceSpec(name="memory", weight=1)]
+    assert few_usages(table, memory, {"memory": request_bytes}, nonzero=False) is None
+    assert few_usages(table, memory, {"memory": 1}, nonzero=False) == [FewUsage(1, [1], [0], [4])]
+
+
+def test_many_nodes_are_left_to_the_columns() -> None:
+    """Plain numbers pay for a handful of nodes only."""
+    table = Harness(nodes=[make_node(f"n{i}") for i in range(FEW + 1)]).scheduler.cache.snapshot().nodes
+    memory = [ResourceSpec(name="memory", weight=1)]
+    assert few_usages(table, memory, {}, nonzero=True) is None
+    assert few_usages(table.select(np.arange(FEW)), memory, {}, nonzero=True) is not None
 
 
 def test_plugin_scores_few_nodes_like_many() -> None:
