@@ -174,6 +174,8 @@ class PortPart(Part):
 
 def _claim_keys(pod: Pod) -> Iterable[str]:
     """Claims named by the pod; those made for its ephemeral volumes are its own and shared with nobody."""
+    if not pod.spec.volumes:
+        return ()
     return [f"{pod.namespace}/{claim.claim_name}" for claim in pod_claims(pod) if not claim.is_ephemeral]
 
 

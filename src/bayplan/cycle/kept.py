@@ -147,6 +147,9 @@ class KeptAnswers:
             return score_failed(scorer.bound, kept)
         if kept is None:
             return self._ask.scores(scorer, state, pod, nodes)
+        is_current = kept.position == kept.log.position and kept.membership == self._snapshot.membership
+        if is_current and kept.finished is not None and kept.finished_for is nodes:
+            return kept.finished
         raw = self._raw(kept, scorer, state, pod, nodes)
         if isinstance(raw, Status):
             return raw
@@ -277,6 +280,8 @@ def _with(column: IntArray, positions: IntArray, values: IntArray) -> IntArray:
 
 def _merged(whole: Verdict, part: Verdict, rows: IntArray) -> Verdict | None:
     """*whole* with the answers of *part* at *rows*; None where *part* gives a reason that *whole* has not."""
+    if whole.accepts_all and part.accepts_all:
+        return whole
     fresh = {(rejection.reason, rejection.code): rejection.where for rejection in part.rejections}
     if whole.statuses or part.statuses or not fresh.keys() <= {(r.reason, r.code) for r in whole.rejections}:
         return None
