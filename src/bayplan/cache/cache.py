@@ -99,8 +99,12 @@ class Cache:
 
         Raises ObjectError, and changes nothing, if its requests cannot be read.
         """
-        _ = pod.requests, pod.nonzero_requests
         state = self._states.get(pod.uid)
+        row = self._store.row_of.get(pod.spec.node_name)
+        if state is not None and row is not None and _are_counted_alike(state.pod, pod):
+            self._replace(row, state.pod, pod)
+            return
+        _ = pod.requests, pod.nonzero_requests
         if state is not None:
             self._detach(state)
         self._attach(_PodState(pod, pod.spec.node_name, assumed=False))
@@ -166,6 +170,13 @@ class Cache:
         else:
             self._store.add_pod(row, state.pod)
 
+    def _replace(self, row: int, old: Pod, new: Pod) -> None:
+        """The same pod in another form that counts for just as much."""
+        new.share_derived(old)
+        self._store.replace_pod(row, new)
+        del self._states[new.uid]
+        self._states[new.uid] = _PodState(new, new.spec.node_name, assumed=False)
+
     def _detach(self, state: _PodState) -> None:
         uid = state.pod.uid
         del self._states[uid]
@@ -177,6 +188,24 @@ class Cache:
         strays.pop(uid, None)
         if not strays:
             del self._strays[state.node_name]
+
+
+def _are_counted_alike(old: Pod, new: Pod) -> bool:
+    """Whether all that columns tell of a pod follows from the same facts in both forms.
+
+    So it is when the watch confirms an assumed pod, and when a status says nothing new of resources: that is most
+    of what there is to hear about pods.
+    """
+    return (
+        old.spec == new.spec
+        and old.metadata.labels == new.metadata.labels
+        and old.metadata.namespace == new.metadata.namespace
+        and (old.metadata.deletion_timestamp is None) == (new.metadata.deletion_timestamp is None)
+        and old.status.qos_class == new.status.qos_class
+        and not old.status.node_allocatable_resource_claim_statuses
+        and not new.status.node_allocatable_resource_claim_statuses
+        and old.request_summary is new.request_summary
+    )
 
 
 def on_node(pod: Pod, node_name: str) -> Pod:

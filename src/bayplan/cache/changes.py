@@ -1,7 +1,8 @@
 """The change log: which rows changed since somebody last looked.
 
-Kept answers (see `cycle.kept`) are refreshed for the rows that changed and not worked out anew. Two logs,
-because most answers depend on the node object alone, and pods come and go far more often than nodes change.
+Kept answers (see `cycle.kept`) are refreshed for the rows that changed and not worked out anew. Three logs,
+because most answers depend on the node object alone, pods come and go far more often than nodes change, and every
+pod that came is shown again by the watch, which changes no amount.
 """
 
 from __future__ import annotations

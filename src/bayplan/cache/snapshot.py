@@ -59,6 +59,10 @@ class CacheSnapshot:
     def usage_changes(self) -> ChangeLog:
         return self._store.usage_changes
 
+    @property
+    def amount_changes(self) -> ChangeLog:
+        return self._store.amount_changes
+
     def pods(self) -> Iterator[Pod]:
         """Every pod on a node of the snapshot."""
         return (pod for pods in self._store.pods for pod in pods.values())

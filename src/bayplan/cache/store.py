@@ -62,6 +62,8 @@ class Store:
         self.node_changes = ChangeLog()
         #: Rows whose node object or pods changed.
         self.usage_changes = ChangeLog()
+        #: Rows whose node object changed, or the amounts that the pods on them request.
+        self.amount_changes = ChangeLog()
         #: Changes with every change.
         self.generation = 0
         #: Changes when a node comes or goes.
@@ -96,7 +98,7 @@ class Store:
         for part in self._node_parts:
             part.set_node(row, node, old)
         self.node_changes.note(row)
-        self._note_usage(row)
+        self._note_amounts(row)
         return row
 
     def _new_row(self, node: Node) -> int:
@@ -136,6 +138,7 @@ class Store:
         self.generation += 1
         self.node_changes.forget()
         self.usage_changes.forget()
+        self.amount_changes.forget()
         return pods
 
     # --- pods -------------------------------------------------------------------------------------
@@ -144,12 +147,23 @@ class Store:
         self.pods[row][pod.uid] = pod
         for part in self._pod_parts:
             part.add_pod(row, pod)
-        self._note_usage(row)
+        self._note_amounts(row)
 
     def remove_pod(self, row: int, pod: Pod) -> None:
         present = self.pods[row].pop(pod.uid)
         for part in self._pod_parts:
             part.remove_pod(row, present)
+        self._note_amounts(row)
+
+    def replace_pod(self, row: int, pod: Pod) -> None:
+        """The pod has another form, in nothing that a part looks at; as if it had gone and come again."""
+        pods = self.pods[row]
+        del pods[pod.uid]
+        pods[pod.uid] = pod
+        self._note_usage(row)
+
+    def _note_amounts(self, row: int) -> None:
+        self.amount_changes.note(row)
         self._note_usage(row)
 
     def _note_usage(self, row: int) -> None:

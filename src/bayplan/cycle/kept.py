@@ -44,8 +44,6 @@ T = TypeVar("T")
 MAX_KEPT: Final = 512
 #: When more than this share of the rows changed, asking about all of them is cheaper.
 REFRESH_SHARE: Final = 0.25
-#: These answers change when pods come and go.
-_OF_PODS: Final = (Reads.USAGE, Reads.RESOURCES)
 
 
 class _Kept(Generic[T]):
@@ -265,10 +263,14 @@ class KeptAnswers:
         kept = shelf.get(sign)
         if kept is None:
             reads = bound.plugin.reads
-            log = self._snapshot.usage_changes if reads in _OF_PODS else self._snapshot.node_changes
-            kept = _Kept(reads, log)
+            kept = _Kept(reads, self._log(reads))
             shelf.put(sign, kept)
         return kept
+
+    def _log(self, reads: Reads) -> ChangeLog:
+        if reads is Reads.USAGE:
+            return self._snapshot.usage_changes
+        return self._snapshot.amount_changes if reads is Reads.RESOURCES else self._snapshot.node_changes
 
 
 def _with(column: IntArray, positions: IntArray, values: IntArray) -> IntArray:

@@ -27,6 +27,8 @@ _TERMINAL_PHASES: Final = frozenset({"Succeeded", "Failed"})
 #: Derived values that pods alike have in common.
 _SHARED: Final = (
     "request_summary",
+    "requests",
+    "nonzero_requests",
     "qos_class",
     "host_ports",
     "required_node_affinity",

@@ -122,10 +122,10 @@ class Record:
         self._end_step(now)
         self.seconds = now - self._start
 
-    def compact(self) -> None:
-        """Keep the same facts in less space."""
+    def compact(self, last: CompactScores | None = None) -> None:
+        """Keep the same facts in less space; columns that are those of *last* are shared with it."""
         if self.scores is not None and not isinstance(self.scores, CompactScores):
-            self.scores = CompactScores(self.scores, wide=bool(self.extenders))
+            self.scores = CompactScores(self.scores, last, wide=bool(self.extenders))
 
     @property
     def n_bytes(self) -> int:
@@ -147,15 +147,22 @@ class Record:
 class CompactScores:
     """The scores of an attempt in an eighth of their size; reads like the framework's ScoreOutcome."""
 
-    __slots__ = ("by_plugin", "names", "totals")
+    __slots__ = ("by_plugin", "made_of", "names", "totals")
 
-    def __init__(self, scores: ScoreView, *, wide: bool = False) -> None:
+    def __init__(self, scores: ScoreView, last: CompactScores | None = None, *, wide: bool = False) -> None:
         """*wide*: the totals may be beyond 32 bits, because extenders' scores have no bounds."""
         self.names = scores.nodes.names
-        self.by_plugin = {
-            plugin: CompactPluginScores(own.raw, own.normalized, own.weight)
+        #: The scores before, as long as the next record may have the same.
+        self.made_of: Mapping[str, Any] = scores.by_plugin
+        known = last.made_of if last is not None else {}
+        self.by_plugin: dict[str, CompactPluginScores] = {
+            plugin: last.by_plugin[plugin]
+            if last is not None and known.get(plugin) is own
+            else CompactPluginScores(own.raw, own.normalized, own.weight)
             for plugin, own in scores.by_plugin.items()
         }
+        if last is not None:
+            last.made_of = {}
         self.totals = scores.totals if wide else scores.totals.astype(np.int32)
 
     @property
@@ -200,12 +207,15 @@ class Ring:
         self._max_bytes = max_bytes
         self._n_bytes = 0
         self._records: deque[Record] = deque()
+        self._last: CompactScores | None = None
         #: How many records there have been, those that made room included.
         self.n_added = 0
 
     def add(self, record: Record) -> None:
         """Keep *record*, compacted; the oldest ones make room."""
-        record.compact()
+        record.compact(self._last)
+        if isinstance(record.scores, CompactScores):
+            self._last = record.scores
         self._records.append(record)
         self.n_added += 1
         self._n_bytes += record.n_bytes

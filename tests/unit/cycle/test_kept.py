@@ -17,6 +17,7 @@ from bayplan import config
 from bayplan.cache.changes import ChangeLog
 from bayplan.cache.objects import Objects
 from bayplan.cycle import Decision
+from bayplan.cycle.kept import KeptAnswers
 from bayplan.framework import CycleState, IntArray, NodeTable, Plugin, Reads, Registry, Status, Verdict
 from bayplan.model import KubeObject, Node, Pod, Service
 from bayplan.scheduler import default_registry
@@ -25,6 +26,14 @@ from bayplan.testing import Harness, make_node, make_pod
 N_NODES: Final = 9
 #: Of these some come and go.
 NODE_NAMES: Final = tuple(f"n{number}" for number in range(N_NODES + 3))
+
+#: What the watch may show of a pod that is on its node.
+STATUSES: Final[tuple[pool.Raw, ...]] = (
+    {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "True"}]},
+    {"phase": "Running", "startTime": "2024-01-02T00:00:00Z"},
+    {"phase": "Running", "containerStatuses": [{"name": "main", "resources": {"requests": {"cpu": "3"}}}]},
+    {"phase": "Running", "containerStatuses": [{"name": "main", "resources": {"requests": {"memory": "9Gi"}}}]},
+)
 
 #: A step: what to do, to which (of however many there are), and three free choices.
 Step = tuple[str, int, int, int, int]
@@ -111,6 +120,14 @@ def _update_pod(twins: Twins, which: int, *choices: int) -> None:
     twins.place(changed, raw["spec"]["nodeName"])
 
 
+def _confirm_pod(twins: Twins, which: int, *choices: int) -> None:
+    """A pod is shown again with another status, as it is after every bind; now and then with other resources."""
+    if not twins.pods:
+        return
+    raw = list(twins.pods.values())[which % len(twins.pods)]
+    twins.place({**raw, "status": STATUSES[choices[0] % len(STATUSES)]}, raw["spec"]["nodeName"])
+
+
 def _remove_pod(twins: Twins, which: int, *_: int) -> None:
     if twins.pods:
         twins.remove_pod(list(twins.pods)[which % len(twins.pods)])
@@ -137,6 +154,7 @@ CHANGES: Final = {
     "remove a node": _remove_node,
     "place a pod": _place_pod,
     "update a pod": _update_pod,
+    "confirm a pod": _confirm_pod,
     "remove a pod": _remove_pod,
     "set an object": _set_object,
     "remove an object": _remove_object,
@@ -310,6 +328,24 @@ def test_change_that_is_not_logged_is_noticed(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(ChangeLog, "since", lambda self, position: nothing)
     with pytest.raises(AssertionError):
         run(_some_changes())
+
+
+def test_update_taken_for_a_confirmation_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pod whose labels changed counts elsewhere; if it were taken for the same, the comparison would say so."""
+    monkeypatch.setattr("bayplan.cache.cache._are_counted_alike", lambda old, new: True)
+    with pytest.raises(AssertionError):
+        run(
+            step
+            for turn in range(6)
+            for step in (("update a pod", turn, turn, 1, 0), *[(DECIDE, 3, each, 0, 0) for each in range(14)])
+        )
+
+
+def test_scores_patched_in_the_wrong_place_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores that are brought up to date at another node's position are wrong, and the comparison says so."""
+    monkeypatch.setattr(KeptAnswers, "_in_table", lambda self, table, rows, part: (rows * 0, part))
+    with pytest.raises(AssertionError):
+        run([(DECIDE, 1, template, 0, 0) for template in (0, 1, 2) for _ in range(12)])
 
 
 def test_sign_that_leaves_something_out_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

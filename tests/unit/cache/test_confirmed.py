@@ -1,0 +1,101 @@
+"""A pod that is shown again: what counts is counted again, and what does not change is left alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bayplan.cache import Cache
+from bayplan.model import Node, Pod
+
+Raw = dict[str, Any]
+
+RUNNING: Raw = {"phase": "Running", "conditions": [{"type": "PodScheduled", "status": "True"}]}
+RESIZED: Raw = {"containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "3"}}}]}
+
+
+def pod(*, status: Raw | None = None, spec: Raw | None = None, **metadata: Any) -> Pod:
+    container = {"name": "c", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}
+    return Pod.from_dict(
+        {
+            "metadata": {"name": "p", "namespace": "ns", "uid": "p", "labels": {"app": "a"}, **metadata},
+            "spec": {"containers": [container], **(spec or {})},
+            "status": status or {},
+        }
+    )
+
+
+def on_a(**facts: Any) -> Pod:
+    return pod(**{**facts, "spec": {**facts.get("spec", {}), "nodeName": "a"}})
+
+
+def cache_with(*pods: Pod) -> Cache:
+    cache = Cache()
+    for name in ("a", "b"):
+        allocatable = {"cpu": "8", "memory": "32Gi", "pods": "110"}
+        cache.set_node(Node.from_dict({"metadata": {"name": name}, "status": {"allocatable": allocatable}}))
+    for each in pods:
+        cache.add_pod(each)
+    return cache
+
+
+def assert_same(cache: Cache, fresh: Cache) -> None:
+    ours, theirs = cache.snapshot().nodes, fresh.snapshot().nodes
+    for resource in ("cpu", "memory"):
+        assert ours.requested(resource).tolist() == theirs.requested(resource).tolist()
+        assert ours.nonzero_requested(resource).tolist() == theirs.nonzero_requested(resource).tolist()
+    assert ours.pod_counts().tolist() == theirs.pod_counts().tolist()
+    assert [each for node in ours for each in node.pods] == [each for node in theirs for each in node.pods]
+
+
+CHANGED = {
+    "a status": on_a(status=RUNNING),
+    "nothing": on_a(),
+    "an annotation": on_a(annotations={"x": "y"}),
+    "other labels": on_a(labels={"app": "b"}),
+    "on its way out": on_a(deletionTimestamp="2024-01-02T00:00:00Z"),
+    "a resize": on_a(status=RESIZED),
+    "a container more": on_a(spec={"containers": [{"name": "c"}, {"name": "d"}]}),
+    "another node": pod(spec={"nodeName": "b"}),
+    "a node that is not there": pod(spec={"nodeName": "c"}),
+}
+
+
+@pytest.mark.parametrize("shown", CHANGED.values(), ids=CHANGED)
+@pytest.mark.parametrize("was_assumed", [True, False], ids=["assumed before", "seen before"])
+def test_pod_shown_again_counts_as_it_is(shown: Pod, was_assumed: bool) -> None:
+    """Whatever changed, the columns are those of a cache that has never known another form of the pod."""
+    cache = cache_with() if was_assumed else cache_with(on_a())
+    if was_assumed:
+        cache.assume(pod(), "a")
+    cache.add_pod(shown)
+    assert_same(cache, cache_with(shown))
+    assert cache.pod("p") is shown
+    assert not cache.is_assumed("p")
+    cache.remove_pod("p")
+    assert_same(cache, cache_with())
+
+
+@pytest.mark.parametrize(
+    ("shown", "is_noted"),
+    [(on_a(status=RUNNING), False), (on_a(status=RESIZED), True), (on_a(labels={"app": "b"}), True)],
+    ids=["a confirmation", "a resize", "other labels"],
+)
+def test_confirmation_changes_no_amount(shown: Pod, is_noted: bool) -> None:
+    """Those who follow amounts alone do not hear of a confirmation; those who look at pods do."""
+    cache = cache_with()
+    cache.assume(pod(), "a")
+    snapshot = cache.snapshot()
+    amounts, usage = snapshot.amount_changes.position, snapshot.usage_changes.position
+    cache.add_pod(shown)
+    assert (snapshot.amount_changes.position > amounts) is is_noted
+    assert snapshot.usage_changes.position > usage
+
+
+def test_order_of_pods_is_that_of_coming_again() -> None:
+    """As in kube-scheduler, a pod that is shown again is the last on its node."""
+    cache = cache_with(on_a(), on_a(name="q", uid="q"))
+    cache.add_pod(on_a(status=RUNNING))
+    (node, _) = cache.snapshot().nodes
+    assert [each.uid for each in node.pods] == ["q", "p"]
