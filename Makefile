@@ -41,12 +41,16 @@ test: $(STAMP) ## Run the tests, with coverage of the core.
 .PHONY: e2e
 e2e: control-plane ## Run the tests against a real control plane (E2E_ARGS="-k kubectl" narrows it).
 	@echo "Running the end-to-end tests ..."
-	@$(BIN)/python -m pytest tests/e2e -m e2e $(E2E_ARGS)
+	@$(BIN)/python -m pytest tests/e2e -m "e2e and not family" --reruns 2 $(E2E_ARGS)
+
+.PHONY: e2e-family
+e2e-family: control-plane ## Compare gangs and quotas with the original scheduler-plugins, built where it is missing.
+	@$(BIN)/python -m tests.e2e.family_harness
+	@$(BIN)/python -m pytest tests/e2e -m family --reruns 2 $(E2E_ARGS)
 
 .PHONY: control-plane
 control-plane: $(E2E_STAMP) ## Find etcd and Kubernetes, or build them (minutes, once).
 	@$(BIN)/python -m tests.e2e.binaries
-	@$(BIN)/python -m tests.e2e.family_harness
 
 .PHONY: check
 check: $(STAMP) ## Check format, lint, types and layers.

@@ -10,7 +10,7 @@ from tests.e2e.binaries import MissingProgramError
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.family_harness import load_scenarios, play, require_program, start_original
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.family]
 
 SCENARIOS = load_scenarios("gangs")
 

@@ -22,7 +22,7 @@ from tests.e2e.family_harness import (
 )
 from tests.e2e.objects import node, pod
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.family]
 
 SCENARIOS = load_scenarios("quotas")
 CONFIGURATION: Object = {
