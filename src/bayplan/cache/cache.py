@@ -191,16 +191,14 @@ class Cache:
 
 
 def _are_counted_alike(old: Pod, new: Pod) -> bool:
-    """Whether all that columns tell of a pod follows from the same facts in both forms.
+    """Whether all that columns tell of a pod, its class aside, follows from the same facts in both forms.
 
-    So it is when the watch confirms an assumed pod, and when a status says nothing new of resources: that is most
-    of what there is to hear about pods.
+    So it is when the watch confirms an assumed pod (which got its node's topology labels with the bind), and when
+    a status says nothing new of resources: that is most of what there is to hear about pods.
     """
     return (
         old.spec == new.spec
-        and old.metadata.labels == new.metadata.labels
         and old.metadata.namespace == new.metadata.namespace
-        and (old.metadata.deletion_timestamp is None) == (new.metadata.deletion_timestamp is None)
         and old.status.qos_class == new.status.qos_class
         and not old.status.node_allocatable_resource_claim_statuses
         and not new.status.node_allocatable_resource_claim_statuses

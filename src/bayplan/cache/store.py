@@ -17,7 +17,7 @@ from bayplan.cache.changes import ChangeLog
 from bayplan.cache.labels import LabelPart
 from bayplan.cache.node_facts import ImagePart, TaintPart
 from bayplan.cache.part import Column, Part
-from bayplan.cache.pod_counts import PodCountPart
+from bayplan.cache.pod_counts import PodCountPart, class_key
 from bayplan.cache.pod_facts import ClaimPart, PortPart, TermPart
 from bayplan.cache.resources import ResourcePart
 from bayplan.cache.volumes import VolumePart
@@ -156,10 +156,13 @@ class Store:
         self._note_amounts(row)
 
     def replace_pod(self, row: int, pod: Pod) -> None:
-        """The pod has another form, in nothing that a part looks at; as if it had gone and come again."""
+        """The pod has another form, in nothing that a part looks at but its class; as if it had gone and come."""
         pods = self.pods[row]
-        del pods[pod.uid]
+        old = pods.pop(pod.uid)
         pods[pod.uid] = pod
+        if class_key(old) != class_key(pod):
+            self.pod_counts.remove_pod(row, old)
+            self.pod_counts.add_pod(row, pod)
         self._note_usage(row)
 
     def _note_amounts(self, row: int) -> None:

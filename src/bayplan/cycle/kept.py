@@ -110,6 +110,8 @@ class KeptAnswers:
         self._last_totals: ScoreOutcome | None = None
         #: Plugin → how its latest scores came from those before.
         self._patches: dict[str, _Patch] = {}
+        #: The rows of a table that were asked about last, and the table of them.
+        self._last_part: tuple[IntArray, NodeTable, NodeTable] | None = None
         #: A table that is not whole, and the position of each of its rows.
         self._placed: tuple[NodeTable, dict[int, int]] | None = None
 
@@ -127,7 +129,7 @@ class KeptAnswers:
                 return kept.answer
             rows = kept.stale_rows(len(nodes))
             if rows is not None:
-                part = self._ask.verdict(bound, state, pod, nodes.select(rows))
+                part = self._ask.verdict(bound, state, pod, self._part(nodes, rows))
                 merged = _merged(kept.answer, part, rows) if isinstance(part, Verdict) else None
                 if merged is not None:
                     kept.set(merged, membership)
@@ -168,7 +170,7 @@ class KeptAnswers:
                 return kept.answer
             rows = kept.stale_rows(len(nodes))
             if rows is not None:
-                part = self._ask.raw_scores(scorer.bound, state, pod, nodes.select(rows))
+                part = self._ask.raw_scores(scorer.bound, state, pod, self._part(nodes, rows))
                 if isinstance(part, Status):
                     return part
                 kept.set(_with(kept.answer, rows, part), membership)
@@ -220,23 +222,25 @@ class KeptAnswers:
 
     def _exchanged(self, last: ScoreOutcome, by_plugin: Mapping[str, PluginScores]) -> IntArray | None:
         """The last totals with what changed since; None if so much did that adding up is cheaper."""
-        changed = [(name, last.by_plugin[name], new) for name, new in by_plugin.items()]
-        changed = [(name, old, new) for name, old, new in changed if old is not new]
-        patches = [self._patches.get(name) for name, _, _ in changed]
-        totals = last.totals
-        if all(
-            patch is not None and patch.old is old and patch.new is new
-            for patch, (_, old, new) in zip(patches, changed, strict=True)
-        ):
-            totals = totals.copy()
-            for old, new, positions in filter(None, patches):
-                totals[positions] += new.weighted[positions] - old.weighted[positions]
-            return totals
-        if 2 * len(changed) >= len(by_plugin):
-            return None
-        for _, old, new in changed:
-            totals = totals + (new.weighted - old.weighted)
-        return totals
+        totals: IntArray | None = None
+        for name, new in by_plugin.items():
+            old = last.by_plugin[name]
+            if old is new:
+                continue
+            patch = self._patches.get(name)
+            if patch is None or patch.old is not old or patch.new is not new:
+                return _exchange_whole(last, by_plugin)
+            if totals is None:
+                totals = last.totals.copy()
+            positions = patch.positions
+            totals[positions] += new.weighted[positions] - old.weighted[positions]
+        return last.totals if totals is None else totals
+
+    def _part(self, nodes: NodeTable, rows: IntArray) -> NodeTable:
+        """The nodes at *rows*; several plugins are asked about the same ones."""
+        if self._last_part is None or self._last_part[0] is not rows or self._last_part[1] is not nodes:
+            self._last_part = rows, nodes, nodes.select(rows)
+        return self._last_part[2]
 
     # ----------------------------------------------------------------------------------------------
 
@@ -271,6 +275,17 @@ class KeptAnswers:
         if reads is Reads.USAGE:
             return self._snapshot.usage_changes
         return self._snapshot.amount_changes if reads is Reads.RESOURCES else self._snapshot.node_changes
+
+
+def _exchange_whole(last: ScoreOutcome, by_plugin: Mapping[str, PluginScores]) -> IntArray | None:
+    """The last totals with the columns of plugins whose scores changed anywhere; None if most did."""
+    changed = [(last.by_plugin[name], new) for name, new in by_plugin.items() if last.by_plugin[name] is not new]
+    if 2 * len(changed) >= len(by_plugin):
+        return None
+    totals = last.totals
+    for old, new in changed:
+        totals = totals + (new.weighted - old.weighted)
+    return totals
 
 
 def _with(column: IntArray, positions: IntArray, values: IntArray) -> IntArray:

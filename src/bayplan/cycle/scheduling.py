@@ -264,5 +264,5 @@ class SchedulingCycle:
         return self._runner.score(state, pod, feasible)
 
     def _pick(self, totals: IntArray) -> int:
-        best = (totals == totals.max()).nonzero()[0]
+        best = (totals == totals[totals.argmax()]).nonzero()[0]
         return int(best[0] if len(best) == 1 else best[self._random.randrange(len(best))])

@@ -25,6 +25,7 @@ FEW: Final = 8
 #: Up to here, amounts times 100 are exact in both kinds of numbers.
 _VAST: Final = 2**46
 _HALF: Final = MAX_SCORE // 2
+_NATIVE: Final = frozenset({CPU, MEMORY, EPHEMERAL_STORAGE})
 
 
 class FewUsage(NamedTuple):
@@ -51,8 +52,9 @@ def few_usages(
         allocated: list[int] = of_pods(name).tolist()
         requested = [amount + request for amount in allocated]
         allocatable: list[int] = nodes.allocatable(name).tolist()
-        lowest, highest = min(*allocated, *requested, *allocatable), max(*allocated, *requested, *allocatable)
-        if lowest < 0 or highest >= _VAST:
+        if request < 0 or min(allocated) < 0 or min(allocatable) < 0:
+            return None
+        if max(requested) >= _VAST or max(allocatable) >= _VAST:
             return None
         usages.append(FewUsage(resource.weight, requested, allocated, allocatable))
     return usages
@@ -60,7 +62,7 @@ def few_usages(
 
 def counts(name: str, request: int) -> bool:
     """Whether the resource counts for a pod with this request."""
-    if name in (CPU, MEMORY, EPHEMERAL_STORAGE):
+    if name in _NATIVE:
         return True
     return request != 0 and is_scalar_resource_name(name)
 

@@ -331,13 +331,16 @@ def test_change_that_is_not_logged_is_noticed(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_update_taken_for_a_confirmation_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pod whose labels changed counts elsewhere; if it were taken for the same, the comparison would say so."""
+    """A pod that was resized counts for more; if it were taken for the same, the comparison would say so."""
     monkeypatch.setattr("bayplan.cache.cache._are_counted_alike", lambda old, new: True)
     with pytest.raises(AssertionError):
         run(
             step
             for turn in range(6)
-            for step in (("update a pod", turn, turn, 1, 0), *[(DECIDE, 3, each, 0, 0) for each in range(14)])
+            for step in (
+                ("confirm a pod", turn, 2 + turn % 2, 0, 0),
+                *[(DECIDE, 3, each, 0, 0) for each in range(14)],
+            )
         )
 
 
