@@ -81,16 +81,8 @@ class Caller:
     def call(self, bound: Bound, *arguments: Any) -> Any:
         """The method's answer; an ERROR Status if it raised."""
         start = perf_counter()
-        answer: Any
-        try:
-            answer = bound.function(*arguments[: bound.n_arguments])
-        except (Exception, SystemExit) as error:
-            answer = _raised(bound, error)
-        seconds = perf_counter() - start
-        if seconds > SLOW_SECONDS:
-            self.note_time(bound.name, bound.point, seconds)
-        if self.observer is not None:
-            self._observe(self.observer, bound, answer, start)
+        answer = self.call_often(bound, *arguments)
+        self.note_time(bound.name, bound.point, perf_counter() - start)
         return answer
 
     def note_time(self, plugin: str, point: str, seconds: float) -> None:

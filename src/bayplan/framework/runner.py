@@ -181,16 +181,9 @@ class Runner:
         for bound in self._plugins.on("filter"):
             if bound.name in state.skip_filter:
                 continue
-            if bound.is_per_node:
-                verdict = self._filter_one_by_one(bound, state, pod, nodes, outcome)
-                if outcome.error is not None:
-                    break
-            else:
-                answer = self._answers.verdict(bound, state, pod, nodes)
-                if isinstance(answer, Status):
-                    outcome.error = _filter_error(bound, answer)
-                    break
-                verdict = answer
+            verdict = self._verdict(bound, state, pod, nodes, outcome)
+            if outcome.error is not None:
+                break
             if verdict.accepts_all:
                 continue
             first = verdict.rejected & outcome.feasible
@@ -225,6 +218,17 @@ class Runner:
         if searching.failed is not None:
             outcome.error = _filter_error(*searching.failed)
         return outcome
+
+    def _verdict(
+        self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable, outcome: FilterOutcome
+    ) -> Verdict:
+        if bound.is_per_node:
+            return self._filter_one_by_one(bound, state, pod, nodes, outcome)
+        answer = self._answers.verdict(bound, state, pod, nodes)
+        if isinstance(answer, Verdict):
+            return answer
+        outcome.error = _filter_error(bound, answer)
+        return Verdict(len(nodes))
 
     def _filter_one_by_one(
         self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable, outcome: FilterOutcome
