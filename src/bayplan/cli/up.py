@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -169,12 +170,13 @@ def _write(target: Path, cluster: Cluster) -> None:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         # Readable for us alone from the first byte on: it holds the token.
-        target.unlink(missing_ok=True)
-        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(f"{MARK}\n{cluster.address.kubeconfig()}")
+        # In one step: whoever waits for the file never reads half of it.
+        os.replace(name, target)
     except OSError as error:
         raise click.ClickException(f"cannot write the kubeconfig {target}: {error.strerror}") from error
-    with os.fdopen(descriptor, "w") as file:
-        file.write(f"{MARK}\n{cluster.address.kubeconfig()}")
 
 
 def _tell(cluster: Cluster, target: Path) -> None:
