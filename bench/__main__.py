@@ -22,6 +22,7 @@ SIZES = (500, 5_000, 15_000)
 @click.option(
     "--mode", "modes", multiple=True, type=click.Choice(MODES), help="Which runs of pods.  [default: all]"
 )
+@click.option("--placed", type=int, help="Pods on each node beforehand.  [default: as the workload says]")
 @click.option("--seconds", default=2.0, show_default=True, help="How long to measure each.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 @click.option("--here", is_flag=True, hidden=True, help="Measure in this process, for profiling.")
@@ -29,6 +30,7 @@ def main(
     workloads: tuple[str, ...],
     sizes: tuple[int, ...],
     modes: tuple[str, ...],
+    placed: int | None,
     seconds: float,
     as_json: bool,
     here: bool,
@@ -46,14 +48,16 @@ def main(
         for mode in modes or workload.modes or MODES:
             smaller: Result | None = None
             for n_nodes in sizes or workload.sizes or SIZES:
-                result = measure(name, mode, n_nodes, seconds) if here else _apart(name, mode, n_nodes, seconds)
+                ask = measure if here else _apart
+                result = ask(name, mode, n_nodes, seconds, placed)
                 click.echo(json.dumps(result._asdict()) if as_json else result.row(smaller))
                 smaller = result
 
 
-def _apart(name: str, mode: str, n_nodes: int, seconds: float) -> Result:
+def _apart(name: str, mode: str, n_nodes: int, seconds: float, placed: int | None) -> Result:
     command = [
         sys.executable, "-m", "bench", name, "--mode", mode, "--nodes", str(n_nodes), "--seconds", str(seconds),
+        *(() if placed is None else ("--placed", str(placed))),
     ]  # fmt: skip
     done = subprocess.run(  # noqa: S603  our own interpreter on our own module
         [*command, "--json", "--here"],

@@ -18,13 +18,13 @@ MODES = ("different", "identical")
 _CHUNK = 100
 
 
-def measure(name: str, mode: str, n_nodes: int, seconds: float) -> Result:
+def measure(name: str, mode: str, n_nodes: int, seconds: float, placed_per_node: int | None = None) -> Result:
     """Decide pods for *seconds* of CPU time."""
     workload = load_workload(name)
     if workload.whole:
         return measure_whole(name, workload, mode, n_nodes)
     apps = workload.apps if mode == "different" else 1
-    scheduler = build(workload, n_nodes, apps)
+    scheduler = build(workload, n_nodes, apps, placed_per_node)
     fresh = _pods(workload, apps)
     warm_up = [next(fresh) for _ in range(min(apps, 200) + 20)]
     _decide(scheduler, warm_up)
@@ -44,8 +44,8 @@ def measure(name: str, mode: str, n_nodes: int, seconds: float) -> Result:
     return Result(name, mode, n_nodes, n_decided, each * 1e6, 1 / each, peak_mb)
 
 
-def build(workload: Workload, n_nodes: int, apps: int) -> Scheduler:
-    """A scheduler over a cluster with pods already placed."""
+def build(workload: Workload, n_nodes: int, apps: int, placed_per_node: int | None = None) -> Scheduler:
+    """A scheduler over a cluster with pods already placed, as many as the workload says unless told otherwise."""
     registry = default_registry()
     text = workload.configuration
     loaded = config.load(text, source="workload", catalogue=registry) if text else config.default(registry)
@@ -54,7 +54,7 @@ def build(workload: Workload, n_nodes: int, apps: int) -> Scheduler:
         scheduler.objects.set(each)
     for i in range(n_nodes):
         scheduler.cache.set_node(workload.node(i))
-    for i in range(n_nodes * workload.placed_per_node):
+    for i in range(n_nodes * (workload.placed_per_node if placed_per_node is None else placed_per_node)):
         node_name = f"node-{i % n_nodes:05d}"
         scheduler.cache.add_pod(workload.make_pod(i, i % apps, placed_on=node_name))
     return scheduler
