@@ -73,6 +73,10 @@ bench: $(STAMP) ## Measure decisions per second (BENCH_ARGS="--nodes 500" narrow
 	@$(BIN)/python -m bench.apiserver $(BENCH_API_ARGS)
 	@$(BIN)/python -m bench.extender
 
+.PHONY: bench-e2e
+bench-e2e: control-plane ## Measure Bayplan beside kube-scheduler (BENCH_E2E_ARGS="basic --nodes 500 --pairs 2" narrows it).
+	@$(BIN)/python -m bench.e2e $(BENCH_E2E_ARGS)
+
 .PHONY: lock
 lock: ## Refresh constraints.txt with the newest versions that work together.
 	@rm -rf .lock-venv && $(PYTHON) -m venv .lock-venv && .lock-venv/bin/pip install --quiet '.[dev]'

@@ -67,13 +67,13 @@ class Workload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     def make_pod(self, i: int, app: int, *, placed_on: str = "") -> Pod:
         template = self.placed_pod if placed_on and self.placed_pod is not None else self.pod
         numbers = {"app": app, "cpu": f"{50 + app % 37 * 10}m", "memory": f"{100 + app % 53 * 10}Mi"}
-        pod = _merge(_standard_pod(f"pod-{'placed' if placed_on else 'new'}-{i}"), _filled(template, numbers))
+        pod = merge(_standard_pod(f"pod-{'placed' if placed_on else 'new'}-{i}"), filled(template, numbers))
         if placed_on:
             pod["spec"]["nodeName"] = placed_on
         return Pod.from_dict(pod)
 
     def other_objects(self) -> list[KubeObject]:
-        of_apps = [_filled(self.app_object, {"app": app}) for app in range(self.apps) if self.app_object]
+        of_apps = [filled(self.app_object, {"app": app}) for app in range(self.apps) if self.app_object]
         return [decode_object(each) for each in (*self.objects, *of_apps)]
 
 
@@ -95,17 +95,19 @@ def _standard_pod(name: str) -> dict[str, Any]:
     }
 
 
-def _merge(base: Any, over: Any) -> Any:
+def merge(base: Any, over: Any) -> Any:
+    """*base* with what *over* says otherwise; lists are not merged."""
     if isinstance(base, dict) and isinstance(over, dict):
-        return {key: _merge(base.get(key), over[key]) if key in over else base[key] for key in {**base, **over}}
+        return {key: merge(base.get(key), over[key]) if key in over else base[key] for key in {**base, **over}}
     return over
 
 
-def _filled(template: Any, numbers: dict[str, Any]) -> Any:
+def filled(template: Any, numbers: dict[str, Any]) -> Any:
+    """*template* with its placeholders replaced, in every string of it."""
     if isinstance(template, dict):
-        return {key: _filled(value, numbers) for key, value in template.items()}
+        return {key: filled(value, numbers) for key, value in template.items()}
     if isinstance(template, list):
-        return [_filled(value, numbers) for value in template]
+        return [filled(value, numbers) for value in template]
     return template.format(**numbers) if isinstance(template, str) else template
 
 

@@ -1,0 +1,79 @@
+"""`python -m bench.e2e`: measure, or make the report again from what was measured."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+import uvloop
+
+from bench.e2e import plan, record, report, workload
+from bench.e2e.plan import Mode
+
+RESULTS = Path(__file__).parents[1] / "results"
+SIZES = (500, 5_000)
+
+
+@click.command()
+@click.argument("workloads", nargs=-1)
+@click.option("--nodes", "sizes", multiple=True, type=int, help=f"Cluster sizes.  [default: {SIZES}]")
+@click.option("--pods", "n_pods", type=int, help="How many pods are measured.  [default: as the workload says]")
+@click.option("--pairs", default=5, show_default=True, help="How often both schedulers are measured.")
+@click.option(
+    "--mode",
+    "modes",
+    multiple=True,
+    type=click.Choice(["burst", "stream", "latency"]),
+    help="How the pods come.  [default: burst; basic in all]",
+)
+@click.option("--decisions/--no-decisions", default=True, help="Also compare the choices.")
+@click.option("--idle", "idle_seconds", default=3.0, show_default=True, help="Seconds of rest between phases.")
+@click.option(
+    "--json", "raw", type=click.Path(path_type=Path), default=RESULTS / "e2e.jsonl", help="Where phases are kept."
+)
+@click.option("--resume", is_flag=True, help="Leave out what the file has already.")
+@click.option("--report", "report_of", type=click.Path(path_type=Path), help="Only make the report of this file.")
+@click.option(
+    "--into", type=click.Path(path_type=Path), help="Folder of the report.  [default: that of the phases]"
+)
+def main(
+    workloads: tuple[str, ...],
+    sizes: tuple[int, ...],
+    n_pods: int | None,
+    pairs: int,
+    modes: tuple[str, ...],
+    decisions: bool,
+    idle_seconds: float,
+    raw: Path,
+    resume: bool,
+    report_of: Path | None,
+    into: Path | None,
+) -> None:
+    """Measure Bayplan beside kube-scheduler on a real control plane ('make control-plane' builds it).
+
+    WORKLOADS are names of files in bench/e2e/workloads; all of them by default.
+    """
+    if report_of is None:
+        from bench.e2e import run
+
+        chosen = {name: workload.load(name) for name in workloads or workload.names()}
+        steps = plan.make(
+            list(chosen.values()), [Mode(mode) for mode in modes], sizes or SIZES, pairs=pairs, decisions=decisions
+        )
+        if not resume:
+            raw.unlink(missing_ok=True)
+        elif raw.exists():
+            done = {phase.step for phase in record.read(raw) if not phase.failure}
+            steps = [step for step in steps if step not in done]
+        if steps:
+            uvloop.run(run.run(steps, chosen, raw, n_pods=n_pods, idle_seconds=idle_seconds))
+    file = report_of or raw
+    phases = record.read(file)
+    click.echo(f"The report is {report.write(phases, into or file.parent)}", err=True)
+    failures = [phase.failure.splitlines()[0] for phase in phases if phase.failure]
+    if failures:
+        sys.exit("\n".join(["These phases failed:", *failures]))
+
+
+main()

@@ -1,0 +1,137 @@
+"""The cluster as a workload wants it before a phase: nodes, other objects, and pods that are on nodes already.
+
+Nodes and placed pods stay from phase to phase; only what a phase took away or added is mended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+import msgspec
+
+from bench.e2e.api import Api, Call
+from bench.e2e.workload import LABEL, NAMESPACE, PLACED_NAMESPACE, Object, Workload
+
+NODES = "/api/v1/nodes"
+PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+EVENTS = f"/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events"
+_PLACED = f"/api/v1/namespaces/{PLACED_NAMESPACE}/pods"
+_PLACED_EVENTS = f"/apis/events.k8s.io/v1/namespaces/{PLACED_NAMESPACE}/events"
+_COLLECTIONS = {
+    "Service": f"/api/v1/namespaces/{NAMESPACE}/services",
+    "PriorityClass": "/apis/scheduling.k8s.io/v1/priorityclasses",
+}
+_MERGE_PATCH = "application/merge-patch+json"
+#: The API server collects its garbage before the next phase, not in it.
+IDLE_SECONDS = 3.0
+
+
+class _Meta(msgspec.Struct):
+    name: str
+    labels: dict[str, str] = {}
+
+
+class _Named(msgspec.Struct):
+    metadata: _Meta
+
+
+class _List(msgspec.Struct):
+    items: list[_Named] | None = None
+
+
+class Scene:
+    """See the module's text."""
+
+    def __init__(self, api: Api, *, idle_seconds: float = IDLE_SECONDS) -> None:
+        self._api = api
+        self._idle_seconds = idle_seconds
+        #: The workload, and the size, that the other objects and the placed pods are of.
+        self._of: tuple[Workload, int] | None = None
+
+    async def open(self) -> None:
+        """The namespaces, once."""
+        await self._api.ask_all(
+            Call(
+                "POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+            )
+            for name in (NAMESPACE, PLACED_NAMESPACE)
+        )
+
+    async def prepare(self, workload: Workload, n_nodes: int) -> None:
+        """Bring the cluster into the state that every phase of the workload begins with; it has no pods yet."""
+        await self._api.delete_all(PODS)
+        await self._api.delete_all(EVENTS)
+        if self._of != (workload, n_nodes):
+            await self._leave()
+            self._of = (workload, n_nodes)
+            await self._create_objects(workload)
+        await self._mend_nodes(workload, n_nodes)
+        await self._mend_placed(workload, n_nodes)
+
+    async def rest(self) -> None:
+        await asyncio.sleep(self._idle_seconds)
+
+    async def release(self, workload: Workload, n_nodes: int) -> None:
+        """What the pods have been waiting for."""
+        assert workload.release is not None
+        await self._api.ask_all(_release_calls(workload, n_nodes))
+
+    async def _leave(self) -> None:
+        if self._of is not None:
+            for each in self._of[0].objects:
+                await self._api.ask(Call("DELETE", f"{_collection(each)}/{each['metadata']['name']}"), fine=(404,))
+        await self._api.delete_all(_PLACED)
+        await self._api.delete_all(_PLACED_EVENTS)
+
+    async def _create_objects(self, workload: Workload) -> None:
+        await self._api.ask_all(Call("POST", _collection(each), each) for each in workload.objects)
+
+    async def _mend_nodes(self, workload: Workload, n_nodes: int) -> None:
+        there = await self._named(NODES)
+        wanted = {each["metadata"]["name"]: each for each in map(workload.node, range(n_nodes))}
+        await self._api.ask_all(Call("POST", NODES, wanted[name]) for name in wanted if name not in there)
+        await self._delete(NODES, there.keys() - wanted.keys())
+        without = msgspec.json.encode({"metadata": {"labels": {LABEL: None}}})
+        await self._api.ask_all(
+            Call("PATCH", f"{NODES}/{name}", without, _MERGE_PATCH)
+            for name, each in there.items()
+            if name in wanted and LABEL in each.metadata.labels
+        )
+
+    async def _mend_placed(self, workload: Workload, n_nodes: int) -> None:
+        n_placed = workload.n_placed(n_nodes)
+        if not n_placed:
+            return
+        there = await self._named(_PLACED)
+        wanted = (workload.placed_pod(i, n_nodes) for i in range(n_placed))
+        await self._api.ask_all(
+            Call("POST", _PLACED, each) for each in wanted if each["metadata"]["name"] not in there
+        )
+        await self._api.delete_all(_PLACED_EVENTS)
+
+    async def _named(self, collection: str) -> dict[str, _Named]:
+        listed: _List = await self._api.get(collection, _List)
+        return {each.metadata.name: each for each in listed.items or ()}
+
+    async def _delete(self, collection: str, names: Iterable[str]) -> None:
+        await self._api.ask_all((Call("DELETE", f"{collection}/{name}") for name in names), fine=(404,))
+
+
+def _release_calls(workload: Workload, n_nodes: int) -> Iterable[Call]:
+    release = workload.release
+    assert release is not None
+    at_once = {"gracePeriodSeconds": 0}
+    for i in range(min(release.delete, workload.n_placed(n_nodes))):
+        yield Call("DELETE", f"{_PLACED}/placed-{i:06d}", at_once)
+    labelled = msgspec.json.encode({"metadata": {"labels": {LABEL: "open"}}})
+    for i in range(min(release.label, n_nodes)):
+        yield Call("PATCH", f"{NODES}/node-{i:05d}", labelled, _MERGE_PATCH)
+    for i in range(release.add):
+        yield Call("POST", NODES, workload.new_node(i))
+
+
+def _collection(each: Object) -> str:
+    if each["kind"] not in _COLLECTIONS:
+        raise SystemExit(f"a workload's objects are of the kinds {', '.join(_COLLECTIONS)}, not {each['kind']}")
+    return _COLLECTIONS[each["kind"]]

@@ -1,0 +1,163 @@
+"""Workloads of the end-to-end benchmark as data: files of bench/e2e/workloads.
+
+A string in a template may hold `{i}`, the number of the object, `{app}`, which counts to `apps` and starts again,
+and `{cpu}` and `{memory}`, which vary from pod to pod.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from bench.workload import filled, merge
+
+WORKLOADS = Path(__file__).parent / "workloads"
+#: Where the measured pods live, and where those live that are on nodes before.
+NAMESPACE, PLACED_NAMESPACE = "bench", "bench-placed"
+WARM_UP = "warm-up"
+#: A label that no node has until a release gives it.
+LABEL = "bench"
+
+Object = dict[str, Any]
+
+
+class Placed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Pods that are on nodes before the scheduler starts."""
+
+    per_node: int = 1
+    pod: Object = {}
+
+
+class Churn(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Pods that come beside the measured ones, and never fit."""
+
+    every_ms: int = 200
+    pod: Object = {}
+
+
+class Release(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What lets the pods go that were tried in vain: pods deleted, nodes labelled, or nodes added; so many."""
+
+    delete: int = 0
+    label: int = 0
+    add: int = 0
+
+
+class Workload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One file of bench/e2e/workloads."""
+
+    name: str = ""
+    description: str
+    #: How many pods are measured, unless the command line says otherwise.
+    pods: int
+    #: Merged over the standard pod.
+    pod: Object = {}
+    apps: int = 1
+    #: Services, priority classes and the like.
+    objects: tuple[Object, ...] = ()
+    placed: Placed | None = None
+    churn: Churn | None = None
+    release: Release | None = None
+    #: A plugin of Bayplan's profile, as `path/to/file.py:Class`; kube-scheduler has the default profile alone.
+    plugin: str = ""
+    #: Whether the order of decisions is that of the pods' names, so that placements can be compared one by one.
+    in_order: bool = True
+    #: Whether the null scheduler runs it as well.
+    has_null: bool = False
+    #: The only mode that makes sense.
+    burst_only: bool = False
+    #: Pods come when the scheduler is up, and count from then on: most of the work is done before the first bind.
+    from_creation: bool = False
+
+    def node(self, i: int) -> Object:
+        return make_node(f"node-{i:05d}", i)
+
+    def new_node(self, i: int) -> Object:
+        """A node that a release adds."""
+        return make_node(f"new-{i:05d}", i, {LABEL: "open"})
+
+    def make_pod(self, i: int) -> Object:
+        return self._made(pod_name(i), i, self.pod, NAMESPACE)
+
+    def placed_pod(self, i: int, n_nodes: int) -> Object:
+        assert self.placed is not None
+        pod = self._made(f"placed-{i:06d}", i, self.placed.pod, PLACED_NAMESPACE)
+        pod["spec"]["nodeName"] = f"node-{i % n_nodes:05d}"
+        return pod
+
+    def churn_pod(self, i: int) -> Object:
+        assert self.churn is not None
+        return self._made(f"churn-{i:06d}", i, self.churn.pod, NAMESPACE)
+
+    def warm_up_pod(self) -> Object:
+        """A pod that shows that the scheduler is up, and is nobody's business."""
+        pod = _standard_pod(WARM_UP, NAMESPACE)
+        pod["metadata"]["labels"] = {"app": WARM_UP}
+        return pod
+
+    def n_placed(self, n_nodes: int) -> int:
+        return self.placed.per_node * n_nodes if self.placed is not None else 0
+
+    @property
+    def has_known_order(self) -> bool:
+        """Whether its choices can be compared, and say more than those of `basic`."""
+        return self.in_order and self.placed is None and not self.plugin
+
+    @property
+    def only_scheduled_events(self) -> bool:
+        """Whether no pod is told anything but where it went."""
+        return self.in_order and self.churn is None
+
+    def _made(self, name: str, i: int, template: Object, namespace: str) -> Object:
+        numbers = {"i": i, "app": i % self.apps, "cpu": f"{50 + i % 37 * 10}m", "memory": f"{100 + i % 53 * 10}Mi"}
+        made: Object = merge(_standard_pod(name, namespace), filled(template, numbers))
+        return made
+
+
+def pod_name(i: int) -> str:
+    return f"pod-{i:06d}"
+
+
+def make_node(name: str, i: int, labels: Object | None = None) -> Object:
+    room = {"cpu": "32", "memory": "256Gi", "pods": "110"}
+    own = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": f"zone-{i % 3}"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {**own, **(labels or {})}},
+        "spec": {},
+        "status": {
+            "capacity": room,
+            "allocatable": room,
+            "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
+        },
+    }
+
+
+def _standard_pod(name: str, namespace: str) -> Object:
+    requests = {"cpu": "100m", "memory": "500Mi"}
+    container = {"name": "c", "image": "registry.k8s.io/pause:3.10", "resources": {"requests": requests}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace, "labels": {"app": "bench"}},
+        "spec": {"schedulerName": "default-scheduler", "containers": [container]},
+    }
+
+
+def names() -> list[str]:
+    return [path.stem for path in sorted(WORKLOADS.glob("*.yaml"))]
+
+
+def load(name: str) -> Workload:
+    """The workload of this name; what is wrong with it, or with the name, ends the program."""
+    path = WORKLOADS / f"{name}.yaml"
+    if not path.is_file():
+        raise SystemExit(f"there is no workload {name!r}; there are: {', '.join(names())}")
+    try:
+        return msgspec.convert({**yaml.safe_load(path.read_text()), "name": name}, Workload)
+    except msgspec.ValidationError as error:
+        raise SystemExit(f"{path.name}: {error}") from None

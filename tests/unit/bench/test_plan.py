@@ -1,0 +1,58 @@
+"""The order of the phases."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from bench.e2e import plan
+from bench.e2e.plan import Contestant, Mode
+from bench.e2e.workload import Workload
+
+PLAIN = Workload(name="plain", description="", pods=10)
+WITH_NULL = Workload(name="basic", description="", pods=10, has_null=True)
+BURST_ONLY = Workload(name="waiting", description="", pods=10, burst_only=True, in_order=False)
+
+
+def test_every_second_pair_is_turned_round() -> None:
+    """kube-scheduler, Bayplan, Bayplan, kube-scheduler: neither is always the first."""
+    steps = plan.make([PLAIN], [], [500], pairs=3, decisions=False)
+
+    kube, ours = Contestant.KUBE, Contestant.BAYPLAN
+    assert [step.scheduler for step in steps] == [kube, ours, ours, kube, kube, ours]
+    assert [step.pair for step in steps] == [0, 0, 1, 1, 2, 2]
+
+
+@pytest.mark.parametrize(("pairs", "expected"), [(1, 1), (2, 2), (5, 2), (8, 4)])
+def test_control_is_taken_at_least_twice(pairs: int, expected: int) -> None:
+    """Both kinds of the null scheduler, in the first and the last pair, as far as there are so many pairs."""
+    steps = plan.make([WITH_NULL], [Mode.BURST], [500], pairs=pairs, decisions=False)
+
+    counts = Counter(step.scheduler for step in steps)
+    assert (counts[Contestant.NULL], counts[Contestant.NULL_EVENTS]) == (expected, expected)
+    taken = [step.pair for step in steps if step.scheduler is Contestant.NULL]
+    assert (taken[0], taken[-1]) == (0, pairs - 1)
+
+
+def test_small_clusters_come_first() -> None:
+    """A cluster grows from size to size; its nodes are never made anew."""
+    steps = plan.make([PLAIN], [], [5_000, 500], pairs=1, decisions=False)
+
+    assert [step.n_nodes for step in steps] == [500, 500, 5_000, 5_000]
+
+
+def test_modes_without_sense_are_left_out() -> None:
+    """Pods that wait for something are there before the scheduler, or they would not wait."""
+    steps = plan.make([BURST_ONLY, PLAIN], [Mode.STREAM], [500], pairs=1, decisions=False)
+
+    assert {step.workload for step in steps} == {"plain"}
+
+
+def test_choices_are_compared_where_their_order_is_known() -> None:
+    """Where pods are tried again, which one comes next depends on time."""
+    steps = plan.make([BURST_ONLY, PLAIN], [], [500], pairs=0, decisions=True)
+
+    assert [(step.workload, step.scheduler) for step in steps] == [
+        ("plain", Contestant.KUBE),
+        ("plain", Contestant.BAYPLAN),
+    ]
