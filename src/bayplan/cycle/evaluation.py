@@ -6,9 +6,9 @@ counted here, so that nobody has to think of them twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,16 +23,12 @@ from bayplan.framework import (
     Search,
     Status,
 )
-from bayplan.framework.flat_pods import FlatPods
 
 if TYPE_CHECKING:
     from bayplan.cache.amounts import AmountsTable
     from bayplan.cache.snapshot import CacheSnapshot
     from bayplan.cache.store import WhatIf
     from bayplan.model import Pod
-
-#: Nodes with nominated pods up to which one by one is cheaper than all at once.
-FEW_CONTESTED: Final = 2
 
 
 class ProfileEvaluation:
@@ -49,25 +45,23 @@ class ProfileEvaluation:
     def filter(self, state: CycleState, pod: Pod, nodes: NodeTable, search: Search | None = None) -> FilterOutcome:
         """Every Filter plugin on every node of the table, nominated pods counted."""
         outcome = self._runner.filter(state, pod, nodes, search)
-        if outcome.error is not None:
-            return outcome
-        contested = {
-            position: (node_name, rivals)
-            for node_name in self._nominator.nodes()
-            if (position := nodes.position(node_name)) is not None and (rivals := self._rivals(pod, node_name))
-        }
-        if len(contested) > FEW_CONTESTED and self.judges_by_amounts(state):
-            crowded = self.amounts_what_if(state, pod, nodes.rows, ()).filter_with_rivals()
-            if crowded.error is None:
-                return crowded.then(outcome)
-        for position, (node_name, rivals) in contested.items():
-            # A node must fit with the nominated pods there, and also without them.
-            status = self._filter_with(state, pod, node_name, rivals)
-            if status.is_rejection:
-                outcome.override(position, status)
-            elif not status.is_success:
-                outcome.error = status
+        if outcome.error is None:
+            for node_name in self._nominator.nodes():
+                position = nodes.position(node_name)
+                if position is not None:
+                    self._recheck(state, pod, node_name, position, outcome)
         return outcome
+
+    def _recheck(self, state: CycleState, pod: Pod, node_name: str, position: int, outcome: FilterOutcome) -> None:
+        """A node must fit with the nominated pods there, and also without them."""
+        rivals = self._rivals(pod, node_name)
+        if not rivals:
+            return
+        status = self._filter_with(state, pod, node_name, rivals)
+        if status.is_rejection:
+            outcome.override(position, status)
+        elif not status.is_success:
+            outcome.error = status
 
     def _rivals(self, pod: Pod, node_name: str) -> Sequence[Pod]:
         """Nominated pods that *pod* must leave room for."""
@@ -106,28 +100,13 @@ class ProfileEvaluation:
     def judges_by_amounts(self, state: CycleState) -> bool:
         return self._runner.filters_by_amounts(state)
 
+    def contested_nodes(self, pod: Pod) -> Set[str]:
+        return {node_name for node_name in self._nominator.nodes() if self._rivals(pod, node_name)}
+
     def amounts_what_if(
         self, state: CycleState, pod: Pod, rows: IntArray, kinds: Sequence[Pod]
     ) -> ProfileAmountsWhatIf:
-        positions, rivals = self._rivals_at(pod, rows)
-        nodes = self._snapshot.with_amounts(rows, [*kinds, *rivals.exemplars])
-        return ProfileAmountsWhatIf(
-            self._runner, state.clone(), pod, nodes, positions[rivals.of_node], len(kinds) + rivals.kinds
-        )
-
-    def _rivals_at(self, pod: Pod, rows: IntArray) -> tuple[IntArray, FlatPods]:
-        """Where in *rows* there are nominated pods that *pod* must leave room for, and which."""
-        by_row = {
-            row: rivals
-            for node_name in self._nominator.nodes()
-            if (row := self._snapshot.row(node_name)) is not None and (rivals := self._rivals(pod, node_name))
-        }
-        position_of = np.full(len(self._snapshot.nodes), -1, dtype=np.int64)
-        position_of[rows] = np.arange(len(rows))
-        positions = position_of[list(by_row)] if by_row else np.empty(0, dtype=np.int64)
-        is_there = positions >= 0
-        there = [rivals for rivals, here in zip(by_row.values(), is_there.tolist(), strict=True) if here]
-        return positions[is_there], FlatPods(there)
+        return ProfileAmountsWhatIf(self._runner, state.clone(), pod, self._snapshot.with_amounts(rows, kinds))
 
     # --- what-if ----------------------------------------------------------------------------------
 
@@ -155,34 +134,13 @@ class ProfileEvaluation:
 class ProfileAmountsWhatIf:
     """Implements `framework.AmountsWhatIf`."""
 
-    def __init__(
-        self,
-        runner: Runner,
-        state: CycleState,
-        pod: Pod,
-        nodes: AmountsTable,
-        rivals_at: IntArray,
-        rivals: IntArray,
-    ) -> None:
-        """*rivals*: the kinds of the nominated pods that count, *rivals_at* where they are nominated."""
+    def __init__(self, runner: Runner, state: CycleState, pod: Pod, nodes: AmountsTable) -> None:
         self._runner = runner
         self._state = state
         self._pod = pod
         self._nodes = nodes
-        self._rivals = rivals_at, rivals
         self.add = nodes.add
         self.remove = nodes.remove
 
     def filter(self) -> FilterOutcome:
-        alone = self._runner.filter(self._state, self._pod, self._nodes)
-        if alone.error is not None or not len(self._rivals[0]):
-            return alone
-        crowded = self.filter_with_rivals()
-        return crowded if crowded.error is not None else crowded.then(alone)
-
-    def filter_with_rivals(self) -> FilterOutcome:
-        """As if the nominated pods were there."""
-        self.add(*self._rivals)
-        outcome = self._runner.filter(self._state, self._pod, self._nodes)
-        self.remove(*self._rivals)
-        return outcome
+        return self._runner.filter(self._state, self._pod, self._nodes)

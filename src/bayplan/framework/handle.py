@@ -6,7 +6,7 @@ the cluster. During a scheduling cycle the snapshot stands still.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ class AmountsWhatIf(Protocol):
         """A pod of kind *kinds[i]* fewer on the node at *positions[i]*."""
 
     def filter(self) -> FilterOutcome:
-        """The profile's Filter plugins on these nodes, nominated pods counted."""
+        """The profile's Filter plugins on these nodes, without nominated pods."""
 
 
 class Evaluation(Protocol):
@@ -173,6 +173,9 @@ class Evaluation(Protocol):
     def judges_by_amounts(self, state: Any) -> bool:
         """Whether Filter, for the pod of *state*, looks at nothing of a node but the object and the amounts
         requested on it (`Reads.RESOURCES`)."""
+
+    def contested_nodes(self, pod: Pod) -> Set[str]:
+        """The nodes with nominated pods that *pod* must leave room for."""
 
     def amounts_what_if(self, state: Any, pod: Pod, rows: IntArray, kinds: Sequence[Pod]) -> AmountsWhatIf:
         """A what-if on the nodes at *rows* in which pods that request what one of *kinds* does can be moved; only

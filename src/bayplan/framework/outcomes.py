@@ -66,16 +66,6 @@ class FilterOutcome:
         if not status.is_success:
             self.overrides[position] = status
 
-    def then(self, later: FilterOutcome) -> FilterOutcome:
-        """Both must be passed; what *later* says counts for the nodes that passed here. It speaks of the same
-        nodes, in the same order."""
-        left = [
-            Decided(entry.plugin, entry.verdict, where)
-            for entry in later.decided
-            if (where := entry.where & self.feasible).any()
-        ]
-        return FilterOutcome(later.nodes, self.feasible & later.feasible, [*self.decided, *left])
-
     @property
     def rejects_none(self) -> bool:
         """Whether every node passed for sure; False may still turn out so."""

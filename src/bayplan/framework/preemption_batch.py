@@ -48,13 +48,19 @@ class BatchedDryRun:
         self._no_victims = no_victims
         self._budgets = Budgets(given.budgets)
         self._now_micros = micros_of(given.now)
+        #: Nodes where pods count that are not there yet; those are looked at one by one.
+        self._contested = self._evaluation.contested_nodes(given.pod)
 
     def at(self, rows: IntArray) -> Iterator[tuple[str, Found]]:
         """What was found at each of *rows*, in their order."""
         nodes = [self._nodes[row] for row in rows.tolist()]
-        found = self._together(nodes, rows)
-        for i, node in enumerate(nodes):
-            yield node.name, self._dry_run_one(self._given, node) if found is None else found[i]
+        names: list[str] = self._nodes.names[rows].tolist()
+        alone = {name for name in names if name in self._contested} if self._contested else set()
+        together = [i for i, name in enumerate(names) if name not in alone]
+        found = self._together([nodes[i] for i in together], rows[together]) if together else []
+        known = {} if found is None else dict(zip(together, found, strict=True))
+        for i, name in enumerate(names):
+            yield name, known[i] if i in known else self._dry_run_one(self._given, nodes[i])
 
     def _together(self, nodes: Sequence[NodeInfo], rows: IntArray) -> list[Found] | None:
         """What was found at each node; None if a plugin failed: one by one it shows where."""
