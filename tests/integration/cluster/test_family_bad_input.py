@@ -101,6 +101,26 @@ def test_group_that_is_deleted_while_members_wait() -> None:
     tell(story, family.nodes_of([2, 1]), **family.options(wait_seconds=20, reject_percentage=100))
 
 
+def test_member_that_is_kept_from_going_does_not_count() -> None:
+    """A finalizer keeps a member that was deleted. It will never have a node, so the group is below its minimum:
+    those who waited with it give their places back for good, and others take them."""
+
+    async def story(world: World) -> None:
+        members = [family.pod(f"g-{i}", group="g") for i in range(4)]
+        members[0]["metadata"]["finalizers"] = ["example.com/keep"]
+        await family.create(world, family.group("g", 4), *members)
+        await world.until(lambda: _are_held(world, 3))
+        await world.delete("v1", "pods", "g-0")
+        await world.stay(lambda: _are_bound(world, 0), seconds=2)
+        assert await is_told(world, "g-1", "rejection in Unreserve")
+        await family.create(world, *(family.pod(f"other-{i}") for i in range(3)))
+        await world.until(lambda: _are_bound(world, 3), seconds=60)
+        await settle(world, "other-0", "other-1", "other-2")
+
+    # Nobody is rejected because another one finds no place, and who waits does so for longer than we look.
+    tell(story, family.nodes_of([2, 1]), **family.options(wait_seconds=600, reject_percentage=100))
+
+
 async def _are_held(world: World, count: int) -> bool:
     assert world.cluster.scheduler is not None
     return len(list(world.cluster.scheduler.held)) == count
