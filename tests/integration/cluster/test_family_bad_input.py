@@ -135,8 +135,6 @@ def test_quota_with_min_over_max() -> None:
 
     async def story(world: World) -> None:
         await family.create(world, family.namespace("team"), family.quota("team", 4, 2))
-        # Events about an object at the very same instant would have the same name.
-        await world.stay(lambda: _are_bound(world, 0), seconds=2)
         await family.create(world, *(family.pod(f"p-{i}", "team") for i in range(3)), family.pod("other"))
         await settle(world, "p-0", "p-1", "other")
         assert "is more than Max" in await family.why_pending(world, "p-2", "team")
