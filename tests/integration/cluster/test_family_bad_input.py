@@ -64,18 +64,22 @@ def test_group_larger_than_any_cluster(n_members: int, text: str) -> None:
 
 
 def test_group_that_is_raised_while_members_wait() -> None:
-    """They wait for more from then on, give their places back at their time, and others take them."""
+    """They wait for more from then on, give their places back when their time is up, and others take them."""
 
     async def story(world: World) -> None:
-        await family.create(world, family.group("g", 3), *(family.pod(f"g-{i}", group="g") for i in range(2)))
-        await settle(world)
+        members = [family.pod("g-0", group="g"), family.pod("g-1", group="g"), family.pod("g-2", group="g", cpu=9)]
+        await family.create(world, family.group("g", 3), *members)
+        await world.until(lambda: _are_held(world, 2))
         await world.patch(family.API_VERSION, "podgroups", "g", {"spec": {"minMember": 4}})
-        await family.create(world, family.pod("g-2", group="g"), family.pod("other"))
-        await settle(world, "other")
-        await world.patch(family.API_VERSION, "podgroups", "g", {"spec": {"minMember": 3}})
-        await settle(world, "other", "g-0", "g-1", "g-2")
+        await family.create(world, family.pod("other-0"), family.pod("other-1"))
+        await settle(world, "other-0", "other-1")
+        assert await is_told(world, "g-0", "current pods number: 3, minMember of group: 4")
+        await world.delete("v1", "pods", "other-0")
+        await world.patch(family.API_VERSION, "podgroups", "g", {"spec": {"minMember": 2}})
+        await settle(world, "other-1", "g-0", "g-1")
 
-    tell(story, family.nodes_of([2, 2]), **family.options())
+    # The two that fit are not rejected because the third one does not: they wait.
+    tell(story, family.nodes_of([3]), **family.options(wait_seconds=20, reject_percentage=100))
 
 
 def test_group_that_is_deleted_while_members_wait() -> None:
@@ -88,7 +92,7 @@ def test_group_that_is_deleted_while_members_wait() -> None:
         await world.delete(family.API_VERSION, "podgroups", "g")
         await family.create(world, *(family.pod(f"other-{i}") for i in range(3)))
         await settle(world, "other-0", "other-1", "other-2")
-        assert await family.why_pending(world, "g-0")
+        assert await is_told(world, "g-0", "can not find pod group")
         await family.create(world, family.group("g", 4))
         await world.stay(lambda: _are_bound(world, 3), seconds=60)
         for i in range(3):
