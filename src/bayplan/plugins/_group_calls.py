@@ -46,7 +46,13 @@ class Calls:
         if pod.uid not in expected:
             return Reason.NEWS
         expected.remove(pod.uid)
+        if not expected:
+            self.forget(key)
         return reason
+
+    def __len__(self) -> int:
+        """How many groups have called somebody who has not come yet."""
+        return len(self._latest)
 
     def forget(self, key: str) -> None:
         """Whoever comes from now on comes by itself."""

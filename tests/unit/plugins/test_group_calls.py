@@ -44,6 +44,16 @@ def test_member_is_called_until_it_is_tried(calls: Calls, members: list[Pod]) ->
     assert [calls.answer(GROUP, members[1]) for _ in range(2)] == [Reason.CALL, Reason.NEWS]
 
 
+def test_call_that_all_have_answered_is_forgotten(calls: Calls, members: list[Pod]) -> None:
+    """Groups come and go."""
+    calls.call(GROUP, members, because=Reason.NEWS)
+    for member in members:
+        assert len(calls) == 1
+        calls.answer(GROUP, member)
+
+    assert len(calls) == 0
+
+
 def test_gated_member_does_not_hear_a_call(calls: Calls) -> None:
     """When its gates are gone it comes for that reason."""
     gated = make_member("g-3", "g", spec={"schedulingGates": [{"name": "wait"}]})
