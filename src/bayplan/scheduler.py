@@ -111,6 +111,7 @@ class Scheduler:
             informers=self.objects,
             nominator=self.nominator,
             loads=self.loads,
+            seed=self._seed,
         )
         observer = self._observer(name) if self._observer is not None else None
         making = self._makings[name] = Making(handle, self.objects, observer)

@@ -141,7 +141,8 @@ def play(plane: ControlPlane, scenario: Object, start: Callable[[ControlPlane, O
     for step in scenario["steps"]:
         for change in step.get("changes", ()):
             apply_change(plane.api, change)
-        outcomes.append(_outcome(plane.api, step["bound"], step.get("hold", HOLD_SECONDS)))
+        hold_seconds = step.get("hold", HOLD_SECONDS)
+        outcomes.append(settled(lambda: bound_per_group(plane.api), step["bound"], hold_seconds))
     return outcomes
 
 
@@ -180,12 +181,12 @@ def bound_per_group(api: Api) -> Object:
     return dict(Counter((each["metadata"].get("labels") or {}).get(GROUP_LABEL, "-") for each in bound))
 
 
-def _outcome(api: Api, expected: Object, hold_seconds: float) -> Object:
-    """What is bound once that is as expected and stays so; otherwise what it is in the end."""
+def settled(look: Callable[[], Object], expected: Object, hold_seconds: float) -> Object:
+    """What *look* finds once that is as expected and stays so; otherwise what it finds in the end."""
     deadline = time.monotonic() + REACH_SECONDS
     since: float | None = None
     while (now := time.monotonic()) < deadline:
-        found = bound_per_group(api)
+        found = look()
         if found != expected:
             since = None
         elif since is None:
@@ -193,7 +194,7 @@ def _outcome(api: Api, expected: Object, hold_seconds: float) -> Object:
         elif now - since >= hold_seconds:
             return found
         time.sleep(0.1)
-    return bound_per_group(api)
+    return look()
 
 
 def main() -> None:

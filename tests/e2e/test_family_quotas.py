@@ -14,10 +14,10 @@ from tests.e2e.control_plane import ControlPlane
 from tests.e2e.family_harness import (
     API_VERSION,
     HOLD_SECONDS,
-    REACH_SECONDS,
     load_scenarios,
     prepare,
     require_program,
+    settled,
     start_original,
 )
 from tests.e2e.objects import node, pod
@@ -75,7 +75,7 @@ def play(
     outcomes = []
     for step, wanted in zip(scenario["steps"], expected, strict=True):
         _change(api, step)
-        outcomes.append(_outcome(api, wanted, step.get("hold", HOLD_SECONDS)))
+        outcomes.append(settled(lambda: _bound(api), wanted, step.get("hold", HOLD_SECONDS)))
     return outcomes
 
 
@@ -138,19 +138,3 @@ def _bound(api: Api) -> Object:
         if each["spec"].get("nodeName"):
             bound.setdefault(each["metadata"]["namespace"], []).append(each["metadata"]["name"])
     return {namespace: sorted(names) for namespace, names in bound.items()}
-
-
-def _outcome(api: Api, expected: Object, hold_seconds: float) -> Object:
-    """What is bound once that is as expected and stays so; otherwise what it is in the end."""
-    deadline = time.monotonic() + REACH_SECONDS
-    since: float | None = None
-    while (now := time.monotonic()) < deadline:
-        found = _bound(api)
-        if found != expected:
-            since = None
-        elif since is None:
-            since = now
-        elif now - since >= hold_seconds:
-            return found
-        time.sleep(0.1)
-    return _bound(api)

@@ -23,6 +23,7 @@ from bayplan.client.event_series import (
     FINISH_SECONDS,
     REFRESH_SECONDS,
     Aggregator,
+    EventNumbers,
     Occurrence,
     cut_note,
     event_name,
@@ -97,7 +98,7 @@ class EventBroadcaster:
         self._aggregator = Aggregator()
         self._tasks: list[asyncio.Task[None]] = []
         self._n_writing = 0
-        self._last_name = 0
+        self._numbers = EventNumbers()
         self.counts = EventCounts()
         #: When the next message about dropped events is due.
         self._tell_at = -math.inf
@@ -134,10 +135,9 @@ class EventBroadcaster:
     def now(self) -> float:
         return self._clock.now()
 
-    def next_nanoseconds(self) -> int:
-        """The time as a name: no two events share one."""
-        self._last_name = max(round(self._clock.now() * 1e9), self._last_name + 1)
-        return self._last_name
+    def next_name(self, regarding: str) -> str:
+        """Of an event about an object of that name: no two events share one."""
+        return event_name(regarding, self._numbers.next(self._clock.now()))
 
     def take(self, occurrence: Occurrence) -> None:
         """An event has happened."""
@@ -238,7 +238,7 @@ class Recorder:
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
             "metadata": {
-                "name": event_name(regarding.name, self._broadcaster.next_nanoseconds()),
+                "name": self._broadcaster.next_name(regarding.name),
                 "namespace": regarding.namespace or "default",
             },
             "eventTime": micro_time(now),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from bayplan.client import ApiError, KubeClient, TransportError
+from bayplan.client.event_series import EventNumbers, event_name
 from bayplan.framework import Clock
 from bayplan.model.times import format_time
 
@@ -38,8 +38,7 @@ class CoreEvents:
         self._client = client
         self._clock = clock
         self._component = component
-        #: Makes the names of events of one instant differ.
-        self._numbers = itertools.count()
+        self._numbers = EventNumbers(component)
 
     async def emit(
         self, about: dict[str, Any], reason: str, message: str, *, host: str = "", type: str = NORMAL
@@ -47,13 +46,12 @@ class CoreEvents:
         """*about* is an object reference, see `reference`."""
         seconds = self._clock.now()
         now = format_time(datetime.fromtimestamp(seconds, UTC))
-        unique = int(seconds * 1e9) + next(self._numbers)
         namespace = about.get("namespace") or "default"
         source = {"component": self._component, **({"host": host} if host else {})}
         event = {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"name": f"{about['name']}.{unique:x}", "namespace": namespace},
+            "metadata": {"name": event_name(about["name"], self._numbers.next(seconds)), "namespace": namespace},
             "involvedObject": about,
             "reason": reason,
             "message": message,

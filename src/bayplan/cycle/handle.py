@@ -39,9 +39,11 @@ class ProfileHandle:
         informers: Informers,
         nominator: Nominator,
         loads: LoadFeeds | None = None,
+        seed: int | None = None,
     ) -> None:
         self.profile_name = profile_name
         self.clock = clock
+        self.seed = seed
         self.snapshot = snapshot
         self.informers = informers
         self.nominator = nominator

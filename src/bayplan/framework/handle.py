@@ -192,6 +192,10 @@ class Handle(Protocol):
     def clock(self) -> Clock: ...
 
     @property
+    def seed(self) -> int | None:
+        """Of every stream of chance, so that the same one gives the same decisions; None for any."""
+
+    @property
     def snapshot(self) -> Snapshot: ...
 
     @property

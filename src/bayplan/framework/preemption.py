@@ -58,7 +58,6 @@ class Preemption:
         *,
         min_candidate_nodes_percentage: int,
         min_candidate_nodes_absolute: int,
-        seed: int | None = None,
     ) -> None:
         self._handle = handle
         # Asked for now, so that budgets are watched before the first pod is tried.
@@ -67,7 +66,7 @@ class Preemption:
         self._absolute = min_candidate_nodes_absolute
         #: Nobody has changed the rule, so it need not be called for every pod.
         self._goes_by_priority = type(self).is_victim is Preemption.is_victim
-        self._random = random.Random(seed)  # noqa: S311  where to begin looking, not a secret
+        self._random = random.Random(handle.seed)  # noqa: S311  where to begin looking, not a secret
 
     # --- what a policy may change -----------------------------------------------------------------
 

@@ -135,8 +135,8 @@ class QuotaBook:
         #: For every namespace, so that a quota that comes later finds its pods counted.
         self._used: dict[str, Resources] = {}
         self._total: Resources = _NOTHING
-        #: What was said about which quota.
-        self._told: frozenset[tuple[str, str]] = frozenset()
+        #: Quota → what was said about it.
+        self._told: Mapping[str, str] = {}
 
     def usage(self) -> Usage:
         """How things stand now; right until the cluster changes."""
@@ -174,20 +174,19 @@ class QuotaBook:
 
     def _tell_findings(self) -> None:
         """What looks wrong is told once, in the log and as an event: when the next pod is tried, by its leader."""
-        found = {
-            (quota.key, finding): quota
-            for quota in self._objects.list()
-            for finding in findings(quota, self._objects.list(quota.namespace))
-        }
-        for (key, finding), quota in found.items():
-            if (key, finding) not in self._told:
-                log.error(None, finding, elasticQuota=quota)
+        found = {}
+        for quota in self._objects.list():
+            # In one event: those that differ in the note alone are drawn together, and only the first can be read.
+            note = "; ".join(findings(quota, self._objects.list(quota.namespace)))
+            found[quota.key] = note
+            if note and self._told.get(quota.key) != note:
+                log.error(None, note, elasticQuota=quota)
                 # Without a cluster there is nobody to tell, and the handle says so.
                 with contextlib.suppress(RuntimeError):
                     self._handle.recorder.event(
-                        quota, kind="Warning", reason="InvalidQuota", action="Scheduling", note=finding
+                        quota, kind="Warning", reason="InvalidQuota", action="Scheduling", note=note
                     )
-        self._told = frozenset(found)
+        self._told = found
 
 
 def _sum(amounts: Iterable[Resources]) -> Resources:

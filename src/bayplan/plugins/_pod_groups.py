@@ -145,6 +145,8 @@ class PodGroups:
     # --- from the watch ---------------------------------------------------------------------------
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        if new is not None and new.is_terminating and not new.node_name:
+            new = None  # it will never have a node: to the group it is gone already
         for pod in self._left_group(old, new):
             key = group_key(pod)
             self._rolls[key].discard(pod)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from bayplan.config.args import CoschedulingArgs
 from bayplan.framework import Action, ClusterEvent, Plugin, PostFilterResult, Resource, Status
 from bayplan.plugins._cluster_room import resource_gap, wanted_by
+from bayplan.plugins._group_calls import Calls, Reason
 from bayplan.plugins._pod_groups import Expiring, PodGroups, group_key
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Coscheduling(Plugin):
     def __init__(self, args: CoschedulingArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         self._groups = PodGroups(handle.informers, handle.clock)
+        self._calls = Calls()
         #: Groups that were rejected not long ago.
         self._backing_off = Expiring(handle.clock)
         #: Pods (uid) that were told to give their places back and have not done it yet.
@@ -76,12 +78,17 @@ class Coscheduling(Plugin):
         key = group_key(pod)
         if not key:
             return Status.skip_alike()
+        reason = self._calls.answer(key, pod)
+        state.write(self.name, reason)
         group = self._groups.of(pod)
-        refusal = self._refusal(key, group, pod, nodes) if group is not None else ""
+        if group is None:
+            return None
+        is_late = reason is Reason.SECOND_CALL and not self._groups.placed(key)
+        refusal = self._refusal(key, group, pod, nodes, is_late=is_late)
         return Status.unresolvable(refusal) if refusal else None
 
-    def _refusal(self, key: str, group: PodGroup, pod: Pod, nodes: NodeTable) -> str:
-        if key in self._backing_off:
+    def _refusal(self, key: str, group: PodGroup, pod: Pod, nodes: NodeTable, *, is_late: bool) -> str:
+        if is_late or key in self._backing_off:
             return f"podGroup {key} failed recently"
         roll, min_member = self._groups.roll(key), group.spec.min_member
         if len(roll) < min_member:
@@ -105,6 +112,8 @@ class Coscheduling(Plugin):
         group, key = self._groups.of(pod), group_key(pod)
         if group is None:
             return _unschedulable("can not find pod group")
+        # Where another plugin's PreFilter refused the pod, ours was not asked.
+        self._calls.answer(key, pod)
         min_member = group.spec.min_member
         n_missing = min_member - len(self._groups.placed(key))
         if n_missing <= 0 or n_missing / min_member <= self.args.pod_group_reject_percentage / 100:
@@ -132,14 +141,18 @@ class Coscheduling(Plugin):
         n_placed = self._groups.place(pod)
         if n_placed >= group.spec.min_member:
             self._groups.clear_failure(key)
+            self._calls.forget(key)
             for waiting in self._waiting(key):
                 waiting.allow(self.name)
             return None
         if n_placed == 1:
-            # The first member to find a node calls the others, whatever they wait for.
-            roll = self._groups.roll(key)
-            self.handle.activate([each for each in roll.pods.values() if each.uid != pod.uid])
+            self._call_the_others(key, pod, state.get(self.name, Reason) or Reason.NEWS)
         return Status.wait(timeout_seconds=self._wait_seconds(group))
+
+    def _call_the_others(self, key: str, pod: Pod, reason: Reason) -> None:
+        others = [each for each in self._groups.roll(key).pods.values() if each.uid != pod.uid]
+        self._calls.call(key, others, because=reason)
+        self.handle.activate(others)
 
     def waits_with(self, pod: Pod, other: Pod) -> bool:
         key = group_key(pod)
@@ -160,6 +173,8 @@ class Coscheduling(Plugin):
         if pod.uid in self._told:
             self._told.discard(pod.uid)
         else:
+            # Not because one of them finds no node: whoever is still to come may start anew.
+            self._calls.forget(key)
             self._give_up(key, "rejection in Unreserve")
 
     # ----------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from bayplan.client.errors import (
     TransportError,
     api_error,
 )
-from bayplan.client.event_series import Aggregator, Occurrence, cut_note, event_name
+from bayplan.client.event_series import Aggregator, EventNumbers, Occurrence, cut_note, event_name
 from bayplan.client.events import GIVE_UP_SECONDS, EventBroadcaster, EventCounts, Recorder, event_client
 from bayplan.client.transport import Transport
 from bayplan.model import Node, Pod
@@ -101,6 +101,15 @@ def test_plain_notes_are_cut_as_upstream() -> None:
 def test_names_are_valid_whatever_the_object_is_called() -> None:
     assert event_name("a1", 0x18E8547C25504060) == "a1.18e8547c25504060"
     assert len(event_name("a" * 253, 255)) == 36
+
+
+def test_names_differ_within_an_instant() -> None:
+    """Of one writer, and of two that write about the same object: else one of the events would be lost."""
+    first, second = EventNumbers(), EventNumbers("ElasticQuotaController")
+    numbers = [each.next(1_700_000_000.0) for each in (first, second, first, second)]
+
+    assert len(set(numbers)) == 4
+    assert all(0 <= number - 1_700_000_000_000_000_000 < 1_100_000 for number in numbers)
 
 
 @pytest.mark.asyncio

@@ -91,11 +91,9 @@ class Attempt:
     def preempt(
         self, kind: type[Preemption], *, percentage: int = 10, absolute: int = 100, seed: int = 0
     ) -> dict[str, Any]:
+        self.handle.seed = seed
         preemption = kind(
-            self.handle,
-            min_candidate_nodes_percentage=percentage,
-            min_candidate_nodes_absolute=absolute,
-            seed=seed,
+            self.handle, min_candidate_nodes_percentage=percentage, min_candidate_nodes_absolute=absolute
         )
         return described(preemption.preempt(self.state, self.pod, self.diagnosis))
 

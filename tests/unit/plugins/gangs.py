@@ -36,12 +36,16 @@ def make_member(name: str, group: str, *, cpu: str = "1", **fields: Any) -> Pod:
     return make_pod(name, cpu=cpu, labels={LABEL: group}, **fields)
 
 
-def gang_configuration(**args: Any) -> dict[str, Any]:
-    """The default plugins and Coscheduling with these arguments."""
+def gang_configuration(plugins: Mapping[str, Any] | None = None, **args: Any) -> dict[str, Any]:
+    """The default plugins and Coscheduling with these arguments; *plugins* says more of extension points."""
     queue_sort = {"enabled": [{"name": "Coscheduling"}], "disabled": [{"name": "*"}]}
     profile = {
         "schedulerName": "default-scheduler",
-        "plugins": {"multiPoint": {"enabled": [{"name": "Coscheduling"}]}, "queueSort": queue_sort},
+        "plugins": {
+            "multiPoint": {"enabled": [{"name": "Coscheduling"}]},
+            "queueSort": queue_sort,
+            **(plugins or {}),
+        },
         "pluginConfig": [{"name": "Coscheduling", "args": args}],
     }
     return {
@@ -73,9 +77,16 @@ def closing_gangs() -> Iterator[MakeGangs]:
 class Gangs(Replay):
     """Nodes by name with their cpus; pods and groups come with `add`."""
 
-    def __init__(self, nodes: Mapping[str, int], *, timing: Timing = TIMING, **args: Any) -> None:
+    def __init__(
+        self,
+        nodes: Mapping[str, int],
+        *,
+        timing: Timing = TIMING,
+        plugins: Mapping[str, Any] | None = None,
+        **args: Any,
+    ) -> None:
         line = {
-            "config": gang_configuration(**args),
+            "config": gang_configuration(plugins, **args),
             "nodes": [dict(make_node(name, cpu=str(cpu)).raw) for name, cpu in nodes.items()],
             "bound": [],
         }

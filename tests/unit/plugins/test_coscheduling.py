@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.unit.plugins.gangs import MakeGangs, closing_gangs, make_group, make_member
+from tests.unit.plugins.storage import make_claim, make_class, make_volume
 
 from bayplan.conformance.replay import Timing
 from bayplan.framework import Status
@@ -180,6 +181,78 @@ def test_group_is_not_stranded_by_slow_members(make_gangs: MakeGangs, lag_second
     assert gangs.bound == {}
 
     gangs.apply(None, make_node("b", cpu="1"))
+    gangs.run(15)
+    assert gangs.bound == {"g": 4}
+
+
+@pytest.mark.parametrize("lag_seconds", [0.0, 0.1], ids=["at once", "while others are tried"])
+def test_group_that_does_not_fit_comes_to_rest(make_gangs: MakeGangs, lag_seconds: float) -> None:
+    """Members behind the one that finds no node may call the group once more, and then it waits for news."""
+    gangs = make_gangs({"a": 2}, timing=Timing(attempt_seconds=0.05, lag_seconds=lag_seconds))
+    gangs.add(make_group("g", 4), make_group("h", 4), *members("g", 6), *members("h", 6))
+    gangs.run(30)
+    tried = gangs.attempts.total()
+    gangs.run(60)
+
+    assert gangs.bound == {}
+    assert gangs.attempts.total() == tried
+    assert any("podGroup default/g failed recently" in gangs.message(f"g-{i}") for i in range(6))
+
+
+def test_group_at_rest_hears_of_room(make_gangs: MakeGangs) -> None:
+    """A new node is news for the member that found none, and it calls the others, whoever came too late before."""
+    gangs = make_gangs({"a": 2})
+    gangs.add(make_group("g", 4), *members("g", 6))
+    gangs.run(30)
+    gangs.apply(None, make_node("b", cpu="2"))
+    gangs.run(15)
+
+    assert gangs.bound == {"g": 4}
+
+
+def test_group_has_enough_without_the_one_that_does_not_fit(make_gangs: MakeGangs) -> None:
+    """It ends the waiting of those before it; then one behind it calls them once more, and with that one they are
+    enough."""
+    gangs = make_gangs({"a": 4})
+    gangs.add(make_group("g", 3), *members("g", 2), make_member("g-2", "g", cpu="9"), make_member("g-3", "g"))
+    gangs.run(5)
+
+    assert gangs.bound == {"g": 3}
+
+
+def test_members_begin_anew_when_one_that_waits_is_deleted(make_gangs: MakeGangs) -> None:
+    """The others give their places back because it goes, not because one finds no node: those who were called a
+    second time do not come too late, and call once more."""
+    gangs = make_gangs({"a": 4}, timing=Timing(attempt_seconds=0.5))
+    gangs.add(make_group("g", 4), make_member("g-0", "g"), make_member("g-1", "g", cpu="9"))
+    gangs.add(*(make_member(f"g-{i}", "g") for i in range(2, 6)))
+    gangs.run(2)
+    # g-1 has ended the first round, and g-2 has called for a second one.
+    assert gangs.waiting == ["g-0", "g-2"]
+
+    gangs.delete(gangs.pods["default/g-1"], gangs.pods["default/g-2"])
+    gangs.run(5)
+    assert gangs.bound == {"g": 4}
+
+
+def test_member_refused_by_another_plugin_has_come(make_gangs: MakeGangs) -> None:
+    """VolumeBinding refuses one that was called twice before Coscheduling is asked. When its claim is bound that
+    is news, and it calls the others."""
+    # PostFilter of the default plugins is not made for pods that were refused so early.
+    post_filter = {"disabled": [{"name": "*"}], "enabled": [{"name": "Coscheduling"}]}
+    gangs = make_gangs({"a": 4}, plugins={"postFilter": post_filter})
+    claim = make_claim("data", storage_class="now")
+    gangs.apply(None, make_class("now", mode="Immediate"))
+    gangs.apply(None, claim)
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    gangs.add(make_group("g", 4), make_member("g-0", "g"), make_member("g-1", "g", spec={"volumes": volumes}))
+    gangs.add(make_member("g-2", "g"), make_member("g-3", "g"))
+    gangs.run(5)
+    assert "pod has unbound immediate PersistentVolumeClaims" in gangs.message("g-1")
+    assert gangs.waiting == []
+
+    gangs.apply(None, make_volume("v", phase="Bound", claim="data", claim_uid="claim-data", storage_class="now"))
+    gangs.apply(claim, make_claim("data", volume="v", storage_class="now", version="2"))
     gangs.run(15)
     assert gangs.bound == {"g": 4}
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.plugins.gangs import Gangs, closing_gangs, make_group, make_member
+from tests.unit.plugins.gangs import Gangs, MakeGangs, closing_gangs, make_group, make_member
 
 from bayplan.conformance.replay import Timing
 from bayplan.model import Pod
@@ -16,6 +16,9 @@ TIMEOUT_SECONDS = 4
 LOOK_SECONDS = 0.5
 #: Long enough for the queue to have tried everybody again who was left over: 5 minutes, looked for twice a minute.
 END_SECONDS = 340.0
+#: Every backoff and every wait is over by then; and so long nobody is looked after.
+CALM_SECONDS = 60.0
+QUIET_SECONDS = 200.0
 
 
 class Gang(NamedTuple):
@@ -81,15 +84,10 @@ class Watcher:
 @given(world=worlds())
 def test_gangs_are_whole_and_what_fits_is_placed(world: World) -> None:
     """Bound members are none or enough, nobody waits beyond the timeout, and no gang is left out that fits."""
-    timing = Timing(attempt_seconds=0.25, lag_seconds=world.lag_seconds)
-    nodes = {f"n{i}": cpus for i, cpus in enumerate(world.node_cpus)}
-    options = {"permitWaitingTimeSeconds": TIMEOUT_SECONDS, "podGroupRejectPercentage": world.reject_percentage}
     with closing_gangs() as make:
-        gangs = make(nodes, timing=timing, **options)
-        min_members = {f"g{i}": gang.min_member for i, gang in enumerate(world.gangs)}
-        plain = [make_pod(f"plain-{i}", cpu="1") for i in range(world.n_plain)]
-        gangs.add(*plain, *(make_group(name, count) for name, count in min_members.items()), *_members(world))
-        watcher = Watcher(gangs, min_members)
+        gangs = _played(make, world)
+        plain = [gangs.pods[f"default/plain-{i}"] for i in range(world.n_plain)]
+        watcher = Watcher(gangs, _min_members(world))
         watcher.run(10)
         gangs.delete(*plain[: world.n_deleted])
         watcher.run(10)
@@ -98,8 +96,35 @@ def test_gangs_are_whole_and_what_fits_is_placed(world: World) -> None:
 
         bound = gangs.bound
         free = sum(world.node_cpus) - sum(bound.values())
-        left_out = [name for name, count in min_members.items() if name not in bound and count <= free]
+        left_out = [name for name, count in _min_members(world).items() if name not in bound and count <= free]
         assert left_out == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(world=worlds())
+def test_gangs_come_to_rest(world: World) -> None:
+    """Where nothing happens any more, nobody is tried until the queue looks after those it may have forgotten."""
+    with closing_gangs() as make:
+        gangs = _played(make, world)
+        gangs.run(CALM_SECONDS)
+        tried = gangs.attempts.total()
+        gangs.run(QUIET_SECONDS)
+
+        assert gangs.attempts.total() == tried
+
+
+def _played(make: MakeGangs, world: World) -> Gangs:
+    timing = Timing(attempt_seconds=0.25, lag_seconds=world.lag_seconds)
+    nodes = {f"n{i}": cpus for i, cpus in enumerate(world.node_cpus)}
+    options = {"permitWaitingTimeSeconds": TIMEOUT_SECONDS, "podGroupRejectPercentage": world.reject_percentage}
+    gangs = make(nodes, timing=timing, **options)
+    gangs.add(*(make_pod(f"plain-{i}", cpu="1") for i in range(world.n_plain)))
+    gangs.add(*(make_group(name, count) for name, count in _min_members(world).items()), *_members(world))
+    return gangs
+
+
+def _min_members(world: World) -> dict[str, int]:
+    return {f"g{i}": gang.min_member for i, gang in enumerate(world.gangs)}
 
 
 def _members(world: World) -> list[Pod]:

@@ -140,10 +140,11 @@ def test_wrong_quota_is_told(wrong: ElasticQuota, note: str, caplog: pytest.LogC
 
 
 def test_empty_max_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    """It allows nothing, which hardly anybody means."""
+    """It allows nothing, which hardly anybody means. Both findings are in one event: of two on one object with
+    the same reason only the first would be written."""
     assert told(quota("t", {}, {}), caplog=caplog) == [
-        "spec.max names no cpu, which counts as 0: pods that request cpu are rejected",
-        "spec.max names no memory, which counts as 0: pods that request memory are rejected",
+        "spec.max names no cpu, which counts as 0: pods that request cpu are rejected; "
+        "spec.max names no memory, which counts as 0: pods that request memory are rejected"
     ]
 
 

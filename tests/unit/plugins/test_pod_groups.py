@@ -50,6 +50,19 @@ def test_roll_follows_the_watch(groups: PodGroups, objects: Objects) -> None:
     assert len(groups.roll("default/other")) == 0
 
 
+@pytest.mark.parametrize(("node_name", "count"), [("", 0), ("n", 1)], ids=["waiting", "on a node"])
+def test_pod_on_its_way_out_counts_while_it_has_a_node(
+    groups: PodGroups, objects: Objects, node_name: str, count: int
+) -> None:
+    """One that waits is never bound any more, however long its finalizers keep it."""
+    pod = make_member("p", "g", node_name=node_name)
+    objects.set(pod)
+    metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
+    objects.set(msgspec.structs.replace(pod, metadata=metadata))
+
+    assert len(groups.roll("default/g")) == len(groups.placed("default/g")) == count
+
+
 def test_places_come_from_the_cycle_and_from_the_watch(groups: PodGroups, objects: Objects) -> None:
     """A pod that is assumed and then seen bound is counted once, whoever bound it."""
     first, second = make_member("a", "g"), make_member("b", "g")
