@@ -25,7 +25,6 @@ from bayplan.client import (
 )
 from bayplan.clock import SystemClock
 from bayplan.config import to_yaml
-from bayplan.controllers.manager import FAMILY, Manager
 from bayplan.observe import klog
 from bayplan.observe.health import Check
 from bayplan.observe.process_metrics import KUBERNETES
@@ -216,8 +215,9 @@ class Process:
 
     async def _schedule(self) -> None:
         """Try pods until the stop; the controllers, if they are wanted, work as long as that."""
-        kinds = FAMILY if self._settings.controllers else ()
-        beside = [asyncio.create_task(Manager(self._client, self._clock, kinds).run(), name="controllers")]
+        beside: list[asyncio.Task[None]] = []
+        if self._settings.controllers:
+            beside.append(asyncio.create_task(_controllers(self._client, self._clock), name="controllers"))
         if self._reloader is not None:
             beside.append(asyncio.create_task(self._reloader.run(), name="reloader"))
         try:
@@ -271,6 +271,12 @@ class Process:
         await self._serving.close()
         await self._event_client.close()
         await self._client.close()
+
+
+async def _controllers(client: KubeClient, clock: SystemClock) -> None:
+    from bayplan.controllers.manager import FAMILY, Manager  # few want them, and they take long to import
+
+    await Manager(client, clock, FAMILY).run()
 
 
 async def _until(running: Coroutine[Any, Any, object], stop: asyncio.Event) -> None:
