@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+
 from bayplan.model import KubeObject, format_micro_time
 
 NOTE_BYTES = 1024  # validation.NoteLengthLimit
@@ -60,22 +62,14 @@ def micro_time(now: float) -> str:
 
 @dataclass(slots=True)
 class Occurrence:
-    """An event as it was or will be written."""
+    """An event as it was or will be written; tens of thousands are remembered, so it is kept as its JSON."""
 
-    event: dict[str, Any]
+    namespace: str
+    name: str
+    data: bytes
     #: When it last happened, in seconds since the epoch.
     last: float
     count: int = 1
-
-    @property
-    def namespace(self) -> str:
-        namespace: str = self.event["metadata"]["namespace"]
-        return namespace
-
-    @property
-    def name(self) -> str:
-        name: str = self.event["metadata"]["name"]
-        return name
 
     @property
     def is_series(self) -> bool:
@@ -84,9 +78,11 @@ class Occurrence:
     def series(self) -> dict[str, Any]:
         return {"count": self.count, "lastObservedTime": micro_time(self.last)}
 
-    def whole(self) -> dict[str, Any]:
+    def whole(self) -> bytes:
         """The event to create, series included."""
-        return {**self.event, "series": self.series()} if self.is_series else self.event
+        if not self.is_series:
+            return self.data
+        return msgspec.json.encode({**msgspec.json.decode(self.data), "series": self.series()})
 
 
 class Aggregator:
