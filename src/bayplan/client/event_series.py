@@ -11,11 +11,12 @@ import uuid
 from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
-from bayplan.model import KubeObject, format_micro_time
+from bayplan.model import KubeObject, format_time
 
 NOTE_BYTES = 1024  # validation.NoteLengthLimit
 _CUT = " ..."
@@ -57,7 +58,14 @@ def event_name(regarding: str, nanoseconds: int) -> str:
 
 
 def micro_time(now: float) -> str:
-    return format_micro_time(datetime.fromtimestamp(now, UTC))
+    """A metav1.MicroTime; events come in bursts, so the second is mostly that of the event before."""
+    second, micros = divmod(round(now * 1e6), 1_000_000)
+    return f"{_to_the_second(second)}.{micros:06d}Z"
+
+
+@lru_cache(maxsize=2)
+def _to_the_second(second: int) -> str:
+    return format_time(datetime.fromtimestamp(second, UTC)).removesuffix("Z")
 
 
 @dataclass(slots=True)

@@ -1,12 +1,12 @@
 """Pod: the object everything here is about, with what plugins derive from it, worked out once per object."""
 
 from collections.abc import Hashable
-from functools import cached_property
 from typing import ClassVar, Final, Self
 
 import msgspec
 
 from bayplan.model.host_ports import HostPort, host_ports
+from bayplan.model.memo import cached_property
 from bayplan.model.meta import OwnerReference
 from bayplan.model.node_affinity import RequiredNodeAffinity, required_node_affinity
 from bayplan.model.node_selector import PreferredTerms, compile_preferred_terms

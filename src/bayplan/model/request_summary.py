@@ -5,9 +5,10 @@ cache is keyed by everything the computation looks at, and by nothing else.
 """
 
 from collections.abc import Hashable
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from types import MappingProxyType
 
+from bayplan.model.memo import cached_property
 from bayplan.model.pod_spec import PodSpec
 from bayplan.model.pod_status import ContainerStatus, PodStatus
 from bayplan.model.resources import (
