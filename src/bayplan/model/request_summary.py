@@ -95,9 +95,9 @@ def _key(spec: PodSpec, status: PodStatus) -> Hashable:
 
 
 def _status_key(spec: PodSpec, status: PodStatus) -> Hashable:
-    statuses = (*status.container_statuses, *status.init_container_statuses)
-    if status.resources is None and all(each.resources is None for each in statuses):
+    if not status.tells_resources:
         return None
+    statuses = (*status.container_statuses, *status.init_container_statuses)
     return (
         tuple([each.name for each in (*spec.containers, *spec.init_containers)]),
         tuple([_container_status_key(each) for each in statuses]),
