@@ -18,6 +18,7 @@ from bayplan.model.qos import pod_qos
 from bayplan.model.quantity_text import QuantityError
 from bayplan.model.request_summary import RequestSummary, summarize_requests
 from bayplan.model.resources import RequestOptions, Resources, pod_requests
+from bayplan.model.sharing import share_parts
 from bayplan.model.times import micros_of, time_of
 
 DEFAULT_PREEMPTION_POLICY: Final = "PreemptLowerPriority"
@@ -46,6 +47,13 @@ class Pod(KubeObject, frozen=True, kw_only=True):
 
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
+
+    @classmethod
+    def from_json(cls, data: bytes) -> Self:
+        """Decode a pod; what it has in common with others is the same object."""
+        pod = super().from_json(data)
+        share_parts(pod.metadata, pod.spec)
+        return pod
 
     # --- standing -----------------------------------------------------------------------------------------
 
