@@ -126,6 +126,7 @@ class SchedulerService:
             observer=self.metrics,
         )
         self.informers = Informers(client, clock)
+        broadcaster.are_binds_waiting = self._are_binds_waiting
         self._watched_kinds: set[type[KubeObject]] = set()
         #: apiVersion and plural.
         self._watched_custom: set[tuple[str, str]] = set()
@@ -321,6 +322,10 @@ class SchedulerService:
 
     def _current_pod(self, pod: Pod) -> Pod | None:
         return self.handlers.pods.get(pod.key)
+
+    def _are_binds_waiting(self) -> bool:
+        """Pods that Permit holds wait for something else."""
+        return self._attempts.n_binding > len(self.held) or self.queue.has_ready
 
     def _give_up(self, pod: Pod) -> bool:
         held = self.held.get(pod.uid)

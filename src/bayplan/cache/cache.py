@@ -202,8 +202,15 @@ def _are_counted_alike(old: Pod, new: Pod) -> bool:
         and old.status.qos_class == new.status.qos_class
         and not old.status.node_allocatable_resource_claim_statuses
         and not new.status.node_allocatable_resource_claim_statuses
-        and old.request_summary is new.request_summary
+        and _request_alike(old, new)
     )
+
+
+def _request_alike(old: Pod, new: Pod) -> bool:
+    """Whether two pods of equal specs request the same; statuses bear on that once they tell of resources."""
+    if not (old.status.tells_resources or new.status.tells_resources):
+        return True
+    return old.request_summary is new.request_summary
 
 
 def on_node(pod: Pod, node_name: str) -> Pod:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from bayplan.client.calls import Calls, is_asked_to_wait
+from bayplan.client.calls import Calls, Tries, is_asked_to_wait
 from bayplan.client.errors import (
     ApiError,
     ClientError,
@@ -50,7 +50,7 @@ class Binder:
         """Raises ConflictError (bound already, or another pod by now), NotFoundError (gone), NotLeadingError."""
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/binding"
         body = msgspec.json.encode(binding_of(pod, node_name))
-        tries = self._calls.tries()
+        tries: Tries | None = None
         doubtful = False
         while True:
             try:
@@ -67,6 +67,7 @@ class Binder:
                 logger.warning("Outcome of a bind is unknown: pod=%s node=%s: %s", pod.key, node_name, failure)
                 if await self._is_there(pod, node_name):
                     return
+            tries = tries or self._calls.tries()
             await tries.wait(failure, repeatable=True)
 
     async def _is_there(self, pod: Pod, node_name: str) -> bool:

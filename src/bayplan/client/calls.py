@@ -86,7 +86,9 @@ class Calls:
         before_send: Callable[[], None] | None = None,
     ) -> bytes:
         """One request within the rate limit."""
-        await self._limiter.acquire()
+        delay = self._limiter.reserve()
+        if delay > 0:
+            await self._clock.sleep(delay)
         return await self._transport.request_bytes(
             method, path, body, query=query, content_type=content_type, before_send=before_send
         )
@@ -103,11 +105,12 @@ class Calls:
         before_send: Callable[[], None] | None = None,
     ) -> bytes:
         """A request, tried again by cause. *before_send* is asked every time, and may raise instead."""
-        tries = self.tries()
+        tries: Tries | None = None
         while True:
             try:
                 return await self.once(
                     method, path, body, query=query, content_type=content_type, before_send=before_send
                 )
             except ClientError as error:
+                tries = tries or self.tries()
                 await tries.wait(error, repeatable=repeatable)

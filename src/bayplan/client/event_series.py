@@ -11,10 +11,13 @@ import uuid
 from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 from zlib import crc32
 
-from bayplan.model import KubeObject, format_micro_time
+import msgspec
+
+from bayplan.model import KubeObject, format_time
 
 NOTE_BYTES = 1024  # validation.NoteLengthLimit
 _CUT = " ..."
@@ -71,27 +74,26 @@ def event_name(regarding: str, nanoseconds: int) -> str:
 
 
 def micro_time(now: float) -> str:
-    return format_micro_time(datetime.fromtimestamp(now, UTC))
+    """A metav1.MicroTime; events come in bursts, so the second is mostly that of the event before."""
+    second, micros = divmod(round(now * 1e6), 1_000_000)
+    return f"{_to_the_second(second)}.{micros:06d}Z"
+
+
+@lru_cache(maxsize=2)
+def _to_the_second(second: int) -> str:
+    return format_time(datetime.fromtimestamp(second, UTC)).removesuffix("Z")
 
 
 @dataclass(slots=True)
 class Occurrence:
-    """An event as it was or will be written."""
+    """An event as it was or will be written; tens of thousands are remembered, so it is kept as its JSON."""
 
-    event: dict[str, Any]
+    namespace: str
+    name: str
+    data: bytes
     #: When it last happened, in seconds since the epoch.
     last: float
     count: int = 1
-
-    @property
-    def namespace(self) -> str:
-        namespace: str = self.event["metadata"]["namespace"]
-        return namespace
-
-    @property
-    def name(self) -> str:
-        name: str = self.event["metadata"]["name"]
-        return name
 
     @property
     def is_series(self) -> bool:
@@ -100,9 +102,11 @@ class Occurrence:
     def series(self) -> dict[str, Any]:
         return {"count": self.count, "lastObservedTime": micro_time(self.last)}
 
-    def whole(self) -> dict[str, Any]:
+    def whole(self) -> bytes:
         """The event to create, series included."""
-        return {**self.event, "series": self.series()} if self.is_series else self.event
+        if not self.is_series:
+            return self.data
+        return msgspec.json.encode({**msgspec.json.decode(self.data), "series": self.series()})
 
 
 class Aggregator:

@@ -4,6 +4,10 @@
 An API server that is slow, out of reach, or answers 429 or 5xx is waited for: what it cannot take now is a backlog
 that is written later. An event is lost only if the server refuses it for good, if it is older than a server would
 keep it, or if the backlog has no end; each is counted and logged, and scheduling goes on.
+
+Binds come first. While pods wait for theirs, events are written one at a time, because a request that the server
+answers for an event is one that it does not answer for a bind; the rest follows at full speed when the binds are
+done. That goes for bursts: no event is held back for longer than `HOLD_SECONDS`.
 """
 
 from __future__ import annotations
@@ -12,8 +16,12 @@ import asyncio
 import math
 import random
 import socket
+from collections import deque
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import Protocol
+
+import msgspec
 
 from bayplan.client.api import KubeClient
 from bayplan.client.backoff import Random, jittered
@@ -37,7 +45,7 @@ from bayplan.observe import klog
 
 log = klog.get_logger("bayplan.client")
 
-#: Some 200 MB of memory, and more than half an hour of events at the default of 50 a second. client-go has no
+#: Some 100 MB of memory, and more than half an hour of events at the default of 50 a second. client-go has no
 #: limit here: its queue of 1,000 is emptied at once into as many goroutines as there are events.
 MAX_QUEUED = 100_000
 #: So long an API server keeps events (--event-ttl): an older one would be gone as soon as it is written.
@@ -47,6 +55,12 @@ _RETRY_JITTER = 0.25
 #: More than connections: one that was asked to send later holds up nobody else.
 SENDERS = 64
 CONNECTIONS = 8
+#: Senders while binds are under way; never none, so that the event of a lone pod is written at once.
+SENDERS_BESIDE_BINDS = 1
+#: So long an event is held back for binds: what has gathered by then is written within `DRAIN_SECONDS` at a stop.
+HOLD_SECONDS = 10.0
+#: Whether events are still to be held back is asked this often; mostly sooner, when one of them is written.
+_LOOK_AGAIN_SECONDS = 1.0
 #: A stop waits no longer than this for the backlog; pods are given 30 seconds to end.
 DRAIN_SECONDS = 10.0
 #: What is dropped is logged this often.
@@ -93,10 +107,15 @@ class EventBroadcaster:
         self._sink = sink
         self._clock = clock
         self._rng = rng
-        self._n_senders = senders
-        self._queue: asyncio.Queue[Occurrence] = asyncio.Queue(MAX_QUEUED)
+        self._max_senders = senders
+        #: Whether binds wait or are under way, and events had better not be in their way.
+        self.are_binds_waiting: Callable[[], bool] = lambda: False
+        self._waiting: deque[Occurrence] = deque()
+        #: Each goes on until nothing waits any more, or until it is one too many.
+        self._senders: set[asyncio.Task[None]] = set()
         self._aggregator = Aggregator()
-        self._tasks: list[asyncio.Task[None]] = []
+        self._keeping_up: asyncio.Task[None] | None = None
+        self._look_again: asyncio.TimerHandle | None = None
         self._n_writing = 0
         self._numbers = EventNumbers()
         self.counts = EventCounts()
@@ -110,25 +129,29 @@ class EventBroadcaster:
     @property
     def n_queued(self) -> int:
         """Events that are not written yet."""
-        return self._queue.qsize() + self._n_writing
+        return len(self._waiting) + self._n_writing
 
     def start(self) -> None:
-        self._tasks = [asyncio.create_task(self._send_all(), name="event sender") for _ in range(self._n_senders)]
-        self._tasks.append(asyncio.create_task(self._keep_up(), name="event series"))
+        self._keeping_up = asyncio.create_task(self._keep_up(), name="event series")
+        self._start_senders()
 
     async def stop(self, drain_seconds: float = DRAIN_SECONDS) -> None:
         """Write what is queued, for as long as that takes *drain_seconds* at most; then stop."""
-        try:
-            async with asyncio.timeout(drain_seconds):
-                await self._queue.join()
-        except TimeoutError:
+        self.are_binds_waiting = lambda: False
+        self._start_senders()
+        if self._senders:
+            await asyncio.wait(self._senders, timeout=drain_seconds)
+        if self.n_queued:
             left = self.n_queued
             self.counts.dropped += left
             log.error(None, "Events not written before the end", events=left, seconds=drain_seconds)
-        for task in self._tasks:
+        if self._look_again is not None:
+            self._look_again.cancel()
+        tasks = [*self._senders, *([self._keeping_up] if self._keeping_up is not None else ())]
+        self._keeping_up = None
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._tasks.clear()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     # --- taking -------------------------------------------------------------------------------------------
 
@@ -139,9 +162,8 @@ class EventBroadcaster:
         """Of an event about an object of that name: no two events share one."""
         return event_name(regarding, self._numbers.next(self._clock.now()))
 
-    def take(self, occurrence: Occurrence) -> None:
-        """An event has happened."""
-        key = _key(occurrence)
+    def take(self, key: Hashable, occurrence: Occurrence) -> None:
+        """An event has happened; events of equal *key* are drawn together."""
         known = self._aggregator.known(key)
         if known is not None:
             if self._aggregator.again(known, occurrence.last):
@@ -150,21 +172,49 @@ class EventBroadcaster:
             self._aggregator.add(key, occurrence)
 
     def _enqueue(self, occurrence: Occurrence) -> bool:
-        try:
-            self._queue.put_nowait(occurrence)
-        except asyncio.QueueFull:
+        if len(self._waiting) >= MAX_QUEUED:
             self.counts.dropped += 1
             if self._clock.monotonic() >= self._tell_at:
                 self._tell_at = self._clock.monotonic() + _TELL_SECONDS
                 log.error(None, "Event dropped: the queue is full", queued=MAX_QUEUED, dropped=self.counts.dropped)
             return False
+        self._waiting.append(occurrence)
+        self._start_senders()
         return True
 
     # --- writing ------------------------------------------------------------------------------------------
 
-    async def _send_all(self) -> None:
-        while True:
-            occurrence = await self._queue.get()
+    def _start_senders(self) -> None:
+        """As many as have something to do, and may."""
+        if self._keeping_up is None:
+            return
+        n_allowed = self._n_senders_allowed()
+        for _ in range(min(n_allowed - len(self._senders), len(self._waiting))):
+            sender = asyncio.create_task(self._send(), name="event sender")
+            self._senders.add(sender)
+            sender.add_done_callback(self._sender_ended)
+        if n_allowed < self._max_senders and self._look_again is None:
+            # The one that is written may take long.
+            loop = asyncio.get_running_loop()
+            self._look_again = loop.call_later(_LOOK_AGAIN_SECONDS, self._start_senders_again)
+
+    def _sender_ended(self, sender: asyncio.Task[None]) -> None:
+        self._senders.discard(sender)
+        self._start_senders()  # several may have ended at once, and something may have come since
+
+    def _start_senders_again(self) -> None:
+        self._look_again = None
+        self._start_senders()
+
+    def _n_senders_allowed(self) -> int:
+        if not self._waiting or not self.are_binds_waiting():
+            return self._max_senders
+        is_late = self._clock.now() - self._waiting[0].last > HOLD_SECONDS
+        return self._max_senders if is_late else SENDERS_BESIDE_BINDS
+
+    async def _send(self) -> None:
+        while self._waiting and len(self._senders) <= self._n_senders_allowed():
+            occurrence = self._waiting.popleft()
             self._n_writing += 1
             try:
                 await self._write(occurrence)
@@ -172,7 +222,8 @@ class EventBroadcaster:
                 log.error(error, "Unable to write event", trace=error, event=occurrence.name)
             finally:
                 self._n_writing -= 1
-                self._queue.task_done()
+            # The binds may be done by now.
+            self._start_senders()
 
     async def _write(self, occurrence: Occurrence) -> None:
         """Until it is written, refused or too old."""
@@ -234,42 +285,29 @@ class Recorder:
         if kind not in _KINDS:
             raise ValueError(f"an event is Normal or Warning, not {kind!r}")
         now = self._broadcaster.now()
-        event = {
+        namespace, name = regarding.namespace or "default", self._broadcaster.next_name(regarding.name)
+        reference_to = reference(regarding)
+        event: dict[str, object] = {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
-            "metadata": {
-                "name": self._broadcaster.next_name(regarding.name),
-                "namespace": regarding.namespace or "default",
-            },
+            "metadata": {"name": name, "namespace": namespace},
             "eventTime": micro_time(now),
             "reportingController": self._controller,
             "reportingInstance": self._instance,
             "action": action,
             "reason": reason,
-            "regarding": reference(regarding),
+            "regarding": reference_to,
             "note": cut_note(note),
             "type": kind,
         }
+        # Everything but the note and the times.
+        key: tuple[object, ...] = (kind, action, reason, self._instance, *reference_to.values())
         if isinstance(related, KubeObject):
-            event["related"] = reference(related)
-        self._broadcaster.take(Occurrence(event, now))
+            event["related"] = reference_related = reference(related)
+            key = (*key, "related", *reference_related.values())
+        self._broadcaster.take(key, Occurrence(namespace, name, msgspec.json.encode(event), now))
 
 
 def _is_final(error: ClientError) -> bool:
     """Whether the server has read the event and will not have it; anything else may be over soon."""
     return isinstance(error, ApiError) and not is_passing(error) and not is_asked_to_wait(error)
-
-
-def _key(occurrence: Occurrence) -> tuple[object, ...]:
-    """Equal for events that are drawn together: everything but the note and the times."""
-    event = occurrence.event
-    regarding = cast("dict[str, str]", event["regarding"])
-    related = cast("dict[str, str]", event.get("related", {}))
-    return (
-        event["type"],
-        event["action"],
-        event["reason"],
-        event["reportingInstance"],
-        tuple(regarding.values()),
-        tuple(related.values()),
-    )

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, Protocol
-
-import aiohttp
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from bayplan.client.errors import ClientError
 from bayplan.client.load_reports import (
@@ -25,13 +23,16 @@ from bayplan.framework import Clock
 from bayplan.framework.loads import LoadFeed, LoadReport, LoadSource, Metric
 from bayplan.observe import klog
 
+if TYPE_CHECKING:
+    import aiohttp
+
 log = klog.get_logger("bayplan.client")
 
 UPDATE_SECONDS: Final = 30.0
 PROMETHEUS: Final = "Prometheus"
 DEFAULT_PROMETHEUS: Final = "http://prometheus-k8s:9090"
 _NODE_METRICS: Final = "/apis/metrics.k8s.io/v1beta1/nodes"
-_TIMEOUT: Final = aiohttp.ClientTimeout(total=10)
+_TIMEOUT_SECONDS: Final = 10.0
 
 #: Node → its capacity as its status writes it; None for a node that is not there.
 Capacity = Callable[[str], Mapping[str, Any] | None]
@@ -73,6 +74,8 @@ class LoadWatcher:
 
     async def fill(self, feed: LoadFeed) -> None:
         """Ask once. A failure leaves the feed as it is."""
+        import aiohttp  # few profiles have a plugin that wants to know about loads
+
         try:
             feed.report = await self._fetch(feed.source)
         except (ClientError, ReportError, aiohttp.ClientError, TimeoutError) as error:
@@ -97,8 +100,10 @@ class LoadWatcher:
         return found
 
     async def _get(self, source: LoadSource, url: str, query: Mapping[str, str]) -> Any:
+        import aiohttp
+
         if self._session is None:
-            self._session = aiohttp.ClientSession(timeout=_TIMEOUT)
+            self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_TIMEOUT_SECONDS))
         headers = {"Authorization": f"Bearer {source.token}"} if source.token else {}
         verify = not source.insecure_skip_verify
         async with self._session.get(url, params=query, headers=headers, ssl=verify) as response:

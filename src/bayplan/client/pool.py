@@ -16,7 +16,7 @@ _SWEEP_SECONDS = 1.0
 
 
 class Pool:
-    """Lends connections; who borrows one returns it with `release`, whatever happened."""
+    """Lends connections for one exchange each."""
 
     def __init__(self, connect: Callable[[], Awaitable[Connection]], *, limit: int) -> None:
         self._connect = connect
@@ -33,7 +33,7 @@ class Pool:
         self, request: bytes, timeout_seconds: float, before_send: Callable[[], None] | None = None
     ) -> Reply:
         """Send *request* on some connection and wait for its whole reply. *before_send* may raise instead."""
-        connection = await self.acquire()
+        connection = self._take_idle() or await self._acquire()
         try:
             if before_send is not None:
                 before_send()
@@ -43,17 +43,20 @@ class Pool:
             connection.close()  # the reply is still to come, and would be taken for the next one's
             raise
         finally:
-            self.release(connection)
+            self._release(connection)
 
-    async def acquire(self) -> Connection:
-        """In the order of asking."""
-        if self._closed:
-            raise TransportError("the client is closed", sent=False)
+    def _take_idle(self) -> Connection | None:
         while self._idle:
             connection = self._idle.pop()
             if connection.is_open:
                 self._busy.add(connection)
                 return connection
+        return None
+
+    async def _acquire(self) -> Connection:
+        """One that is opened, or that somebody else gives back; in the order of asking."""
+        if self._closed:
+            raise TransportError("the client is closed", sent=False)
         if len(self._busy) + self._opening < self._limit:
             self._opening += 1
             return await self._open()
@@ -70,7 +73,7 @@ class Pool:
         self._opening -= 1
         self._busy.add(connection)
         if self._closed:
-            self.release(connection)
+            self._release(connection)
             raise TransportError("the client is closed", sent=False)
         self._start_timer()
         return connection
@@ -89,12 +92,12 @@ class Pool:
     def _pass_on(self, connection: Connection | None) -> None:
         """What a waiter was given and no longer wants."""
         if connection is not None:
-            self.release(connection)
+            self._release(connection)
         else:
             self._opening -= 1
             self._offer_place()
 
-    def release(self, connection: Connection) -> None:
+    def _release(self, connection: Connection) -> None:
         connection.deadline = math.inf
         if not connection.is_open or self._closed:
             self._busy.discard(connection)

@@ -21,7 +21,7 @@ from urllib.parse import urlencode, urlsplit
 import msgspec
 
 from bayplan.client.auth import Credential, Credentials, make_credentials
-from bayplan.client.connection import Connection, Reply
+from bayplan.client.connection import Connection
 from bayplan.client.errors import TransportError, api_error
 from bayplan.client.kubeconfig import ClusterAccess
 from bayplan.client.pool import Pool
@@ -125,10 +125,29 @@ class Transport:
         """The answer as it came. *body* is encoded as JSON unless it is bytes; *before_send* may still refuse."""
         content = body if body is None or isinstance(body, bytes) else msgspec.json.encode(body)
         line = self._request_line(method, path, query)
-        reply = await self._exchange(method, line, content, content_type, before_send)
-        if 200 <= reply.status < 300:
-            return reply.body
-        raise api_error(reply.status, reply.body, reply.headers)
+        again_after_cut = again_after_401 = True
+        while True:
+            credential = self._credentials.current()
+            if credential is None:
+                credential = await self._credentials.refresh()
+            request = self._assemble(line, content, content_type, credential)
+            start = perf_counter()
+            try:
+                reply = await self._pool.exchange(request, self._timeout, before_send)
+            except TransportError as error:
+                self._observe(method, None, start)
+                if not (again_after_cut and error.reused and (method == "GET" or not error.sent)):
+                    raise
+                again_after_cut = False
+                self._pool.retire_idle()  # the others are likely dead as well
+                continue
+            self._observe(method, reply.status, start)
+            if 200 <= reply.status < 300:
+                return reply.body
+            if reply.status == 401 and again_after_401 and self._may_retry_unauthorized(credential):
+                again_after_401 = False
+                continue
+            raise api_error(reply.status, reply.body, reply.headers)
 
     @contextlib.asynccontextmanager
     async def stream(self, path: str, query: Query | None = None) -> AsyncIterator[AsyncIterator[bytes]]:
@@ -158,36 +177,6 @@ class Transport:
         """Close all connections; requests under way fail."""
         self._pool.close()
         await asyncio.sleep(0)  # let the transports notice
-
-    async def _exchange(
-        self,
-        method: str,
-        line: str,
-        content: bytes | None,
-        content_type: str,
-        before_send: Callable[[], None] | None,
-    ) -> Reply:
-        again_after_cut = again_after_401 = True
-        while True:
-            credential = self._credentials.current()
-            if credential is None:
-                credential = await self._credentials.refresh()
-            request = self._assemble(line, content, content_type, credential)
-            start = perf_counter()
-            try:
-                reply = await self._pool.exchange(request, self._timeout, before_send)
-                self._observe(method, reply.status, start)
-            except TransportError as error:
-                self._observe(method, None, start)
-                if not (again_after_cut and error.reused and (method == "GET" or not error.sent)):
-                    raise
-                again_after_cut = False
-                self._pool.retire_idle()  # the others are likely dead as well
-                continue
-            if reply.status == 401 and again_after_401 and self._may_retry_unauthorized(credential):
-                again_after_401 = False
-                continue
-            return reply
 
     def _observe(self, method: str, status: int | None, start: float) -> None:
         if self._observer is not None:

@@ -3,38 +3,64 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 
 class Turns:
     """A queue for each key that somebody waits for; keys that nobody uses cost nothing."""
 
     def __init__(self) -> None:
-        #: Key → when the one who asked last is through.
-        self._last: dict[str, asyncio.Future[None]] = {}
+        #: Key → the turn of the one who asked last.
+        self._last: dict[str, Turn] = {}
 
     def __len__(self) -> int:
         return len(self._last)
 
-    @asynccontextmanager
-    async def turn(self, key: str) -> AsyncIterator[None]:
-        """Enter when all who asked before are through, whatever became of them."""
-        before = self._last.get(key)
-        mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._last[key] = mine
-        try:
-            if before is not None:
-                await asyncio.shield(before)
-            yield
-        finally:
-            if before is None or before.done():
-                self._end(key, mine)
-            else:
-                # We gave up waiting; the next one is not to get past those before us.
-                before.add_done_callback(lambda _: self._end(key, mine))
+    def turn(self, key: str) -> Turn:
+        """Enter (`async with`) when all who asked before are through, whatever became of them."""
+        return Turn(self._last, key)
 
-    def _end(self, key: str, mine: asyncio.Future[None]) -> None:
-        mine.set_result(None)
-        if self._last.get(key) is mine:
-            del self._last[key]
+
+class Turn:
+    """One turn. Most are alone, so there is a future only if somebody waits for its end."""
+
+    __slots__ = ("_before", "_end", "_is_over", "_key", "_last")
+
+    def __init__(self, last: dict[str, Turn], key: str) -> None:
+        self._last = last
+        self._key = key
+        self._before: Turn | None = None
+        self._is_over = False
+        self._end: asyncio.Future[None] | None = None
+
+    async def __aenter__(self) -> None:
+        before = self._before = self._last.get(self._key)
+        self._last[self._key] = self
+        if before is not None:
+            try:
+                await asyncio.shield(before._ended())
+            except asyncio.CancelledError:
+                self._leave()
+                raise
+
+    async def __aexit__(self, *exception: object) -> None:
+        self._leave()
+
+    def _leave(self) -> None:
+        before, self._before = self._before, None
+        if before is None or before._is_over:
+            self._finish()
+        else:
+            # We gave up waiting; the next one is not to get past those before us.
+            before._ended().add_done_callback(lambda _: self._finish())
+
+    def _finish(self) -> None:
+        self._is_over = True
+        if self._end is not None:
+            self._end.set_result(None)
+        if self._last.get(self._key) is self:
+            del self._last[self._key]
+
+    def _ended(self) -> asyncio.Future[None]:
+        if self._end is None:
+            self._end = asyncio.get_running_loop().create_future()
+        return self._end

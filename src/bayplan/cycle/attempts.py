@@ -179,7 +179,7 @@ class Attempts:
             if self._observer is not None:
                 self._observer.bound(info.pod.spec.scheduler_name, info, perf_counter() - start)
             return
-        commitment.decision.record.message = failure.message
+        commitment.record.message = failure.message
         profile.committer.withdraw(commitment)
         if failure.status.is_rejection:
             # The event would wake the pod itself, if it came before the pod is back in the queue.

@@ -63,27 +63,30 @@ class BindingCycle:
         plan = self._runner.plan(state, pod, node_name)
         if isinstance(plan, Status):
             return Failure(plan, plan.message)
-        announced = node_name if not plan.is_empty or self._held.get(pod.uid) is not None else ""
-        if announced:
+        announced = ""
+        is_held = self._held.get(pod.uid) is not None
+        if is_held or not plan.is_empty:
+            announced = node_name
             await self._announce(pod, node_name)
         # 2. Permit: the last point at which the pod can be called unschedulable.
-        status = await self._held.decision(pod.uid)
-        if not status.is_success:
-            return Failure.on_node(status, announced=announced)
+        if is_held:
+            status = await self._held.decision(pod.uid)
+            if not status.is_success:
+                return Failure.on_node(status, announced=announced)
         self._queue.done(pod.uid)
         # 3. Prepare and bind.
         status = await self._prepare_and_bind(commitment, plan)
         if not status.is_success:
             return Failure(status, status.message, announced=announced)
-        decision = commitment.decision
-        log.info(
-            "Successfully bound pod to node",
-            v=2,
-            pod=pod,
-            node=node_name,
-            evaluatedNodes=decision.n_evaluated,
-            feasibleNodes=decision.n_feasible,
-        )
+        if log.enabled(2):
+            log.info(
+                "Successfully bound pod to node",
+                v=2,
+                pod=pod,
+                node=node_name,
+                evaluatedNodes=commitment.n_evaluated,
+                feasibleNodes=commitment.n_feasible,
+            )
         note = f"Successfully assigned {pod.namespace}/{pod.name} to {node_name}"
         self._recorder.event(pod, kind="Normal", reason="Scheduled", action="Binding", note=note)
         await self._runner.post_bind(state, pod, node_name)

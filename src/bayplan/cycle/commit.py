@@ -6,8 +6,7 @@ path that does not end in a bind.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from bayplan.cycle.failure import Failure
 from bayplan.framework import Code, CycleState, Nominator, Runner, Status
@@ -17,17 +16,19 @@ if TYPE_CHECKING:
     from bayplan.cycle.decision import Decision
     from bayplan.cycle.waiting import HeldPods
     from bayplan.model import Pod
+    from bayplan.observe.record import Record
 
 
-@dataclass(frozen=True, slots=True)
-class Commitment:
-    """A pod that is on its way to its node."""
+class Commitment(NamedTuple):
+    """A pod that is on its way to its node. Thousands may be, so columns over all nodes do not come along."""
 
     #: With its node's name, as the cache counts it.
     pod: Pod
     node_name: str
     state: CycleState
-    decision: Decision
+    record: Record
+    n_evaluated: int
+    n_feasible: int
 
 
 class Committer:
@@ -43,7 +44,9 @@ class Committer:
         # 1. The pod counts on its node from now on, and needs no promise any more.
         assumed = self._cache.assume(pod, decision.node_name)
         self._nominator.remove(pod)
-        commitment = Commitment(assumed, decision.node_name, state, decision)
+        commitment = Commitment(
+            assumed, decision.node_name, state, decision.record, decision.n_evaluated, decision.n_feasible
+        )
         # 2. Plugins set aside what the pod needs.
         status = self._runner.reserve(state, assumed, decision.node_name)
         # 3. The last word; it may be "wait".

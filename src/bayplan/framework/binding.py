@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from time import perf_counter
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bayplan.framework.calls import Bound, as_status, wrapped
 from bayplan.framework.plugin import PreBindPreFlight
 from bayplan.framework.profile import ProfilePlugins
 from bayplan.framework.state import CycleState
-from bayplan.framework.status import SUCCESS, Status
+from bayplan.framework.status import SKIP, SUCCESS, Status
 
 if TYPE_CHECKING:
     from bayplan.model import Pod
@@ -28,11 +29,8 @@ class BindPlan(NamedTuple):
         return not self.groups
 
 
-class _Flight(NamedTuple):
-    """What a plugin's pre-flight said."""
-
-    status: Status
-    allow_parallel: bool
+#: For most pods no plugin has.
+NOTHING_TO_PREPARE: Final = BindPlan(())
 
 
 class BindingRunner:
@@ -41,48 +39,50 @@ class BindingRunner:
     def __init__(self, plugins: ProfilePlugins) -> None:
         self._plugins = plugins
         self._caller = plugins.caller
-        self._pre_flight = plugins.companions("preBind", "pre_bind_pre_flight")
+        pre_flights = plugins.companions("preBind", "pre_bind_pre_flight")
+        #: PreBind plugins, each with its pre-flight if it has one.
+        self._pre_bind = [(bound, pre_flights.get(bound.name)) for bound in plugins.on("preBind")]
 
     def plan(self, state: CycleState, pod: Pod, node_name: str) -> BindPlan | Status:
         """Asks every pre_bind_pre_flight; a Status when one failed."""
-        with self._plugins.timed("PreBindPreFlight") as done:
-            groups: list[list[Bound]] = []
-            open_group: list[Bound] | None = None
-            for bound in self._plugins.on("preBind"):
-                flight = self._fly(bound, state, pod, node_name)
-                if not (flight.status.is_skip or flight.status.is_success):
-                    return done(wrapped(f'running PreBindPreFlight "{bound.name}"', flight.status, bound.name))
-                if not flight.allow_parallel:
-                    open_group = None
-                if flight.status.is_skip:
-                    continue
-                if open_group is not None:
-                    open_group.append(bound)
-                else:
-                    groups.append([bound])
-                    open_group = groups[-1] if flight.allow_parallel else None
-            done(SUCCESS if groups else Status.skip())
-            return BindPlan(groups)
+        start = perf_counter()
+        plan = self._plan(state, pod, node_name)
+        status = plan if isinstance(plan, Status) else SKIP if plan.is_empty else SUCCESS
+        self._plugins.note_point("PreBindPreFlight", status, start)
+        return plan
 
-    def _fly(self, bound: Bound, state: CycleState, pod: Pod, node_name: str) -> _Flight:
-        flight = self._pre_flight.get(bound.name)
-        if flight is None:
-            return _Flight(SUCCESS, allow_parallel=False)
-        answer = self._caller.call(flight, state, pod, node_name)
-        if isinstance(answer, PreBindPreFlight):
-            return _Flight(SUCCESS, answer.allow_parallel)
-        return _Flight(as_status(flight, answer), allow_parallel=False)
+    def _plan(self, state: CycleState, pod: Pod, node_name: str) -> BindPlan | Status:
+        groups: list[list[Bound]] = []
+        open_group: list[Bound] | None = None
+        for bound, pre_flight in self._pre_bind:
+            answer = None if pre_flight is None else self._caller.call(pre_flight, state, pod, node_name)
+            allow_parallel = isinstance(answer, PreBindPreFlight) and answer.allow_parallel
+            if not allow_parallel:
+                open_group = None
+            if pre_flight is not None and not isinstance(answer, PreBindPreFlight):
+                status = as_status(pre_flight, answer)
+                if status.is_skip:
+                    continue
+                if not status.is_success:
+                    return wrapped(f'running PreBindPreFlight "{bound.name}"', status, bound.name)
+            if open_group is not None:
+                open_group.append(bound)
+            else:
+                groups.append([bound])
+                open_group = groups[-1] if allow_parallel else None
+        return BindPlan(groups) if groups else NOTHING_TO_PREPARE
 
     async def pre_bind(
         self, plan: BindPlan, state: CycleState, pod: Pod, node_name: str, together: Together
     ) -> Status:
-        with self._plugins.timed("PreBind") as done:
-            for group in plan.groups:
-                running = [self._pre_bind_one(bound, state, pod, node_name) for bound in group]
-                status = await (running[0] if len(running) == 1 else together(running))
-                if not status.is_success:
-                    return done(status)
-            return done(SUCCESS)
+        start = perf_counter()
+        status = SUCCESS
+        for group in plan.groups:
+            running = [self._pre_bind_one(bound, state, pod, node_name) for bound in group]
+            status = await (running[0] if len(running) == 1 else together(running))
+            if not status.is_success:
+                break
+        return self._plugins.note_point("PreBind", status, start)
 
     async def _pre_bind_one(self, bound: Bound, state: CycleState, pod: Pod, node_name: str) -> Status:
         status = as_status(bound, await self._caller.call_async(bound, state, pod, node_name))
@@ -92,18 +92,21 @@ class BindingRunner:
 
     async def bind(self, state: CycleState, pod: Pod, node_name: str) -> Status:
         """The first plugin that does not SKIP binds."""
-        with self._plugins.timed("Bind") as done:
-            for bound in self._plugins.on("bind"):
-                status = as_status(bound, await self._caller.call_async(bound, state, pod, node_name))
-                if status.is_skip:
-                    continue
-                if status.is_success or status.is_rejection:
-                    return done(status.by(bound.name))
-                return done(wrapped(f'running Bind plugin "{bound.name}"', status, bound.name))
-            return done(Status.skip())
+        start = perf_counter()
+        status = SKIP
+        for bound in self._plugins.on("bind"):
+            status = as_status(bound, await self._caller.call_async(bound, state, pod, node_name))
+            if status.is_skip:
+                continue
+            if status.is_success or status.is_rejection:
+                status = status.by(bound.name)
+            else:
+                status = wrapped(f'running Bind plugin "{bound.name}"', status, bound.name)
+            break
+        return self._plugins.note_point("Bind", SKIP if status.is_skip else status, start)
 
     async def post_bind(self, state: CycleState, pod: Pod, node_name: str) -> None:
-        with self._plugins.timed("PostBind") as done:
-            for bound in self._plugins.on("postBind"):
-                await self._caller.call_async(bound, state, pod, node_name)
-            done(SUCCESS)
+        start = perf_counter()
+        for bound in self._plugins.on("postBind"):
+            await self._caller.call_async(bound, state, pod, node_name)
+        self._plugins.note_point("PostBind", SUCCESS, start)

@@ -1,11 +1,11 @@
 """Custom resources of the scheduler-plugins family: PodGroup for coscheduling, ElasticQuota for capacity."""
 
-from functools import cached_property
 from typing import ClassVar
 
 from msgspec import field
 
 from bayplan.model.base import Part
+from bayplan.model.memo import cached_property
 from bayplan.model.objects import KubeObject
 from bayplan.model.resources import Resources, allocatable_resources
 from bayplan.model.volumes import QuantityText

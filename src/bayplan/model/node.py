@@ -1,11 +1,11 @@
 """Node, and Namespace, of which labels are all that placement needs."""
 
-from functools import cached_property
 from typing import ClassVar
 
 from msgspec import field
 
 from bayplan.model.base import Part
+from bayplan.model.memo import cached_property
 from bayplan.model.meta import Condition, condition_of
 from bayplan.model.objects import KubeObject, ObjectError
 from bayplan.model.quantity_text import QuantityError

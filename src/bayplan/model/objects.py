@@ -6,12 +6,13 @@ asked for. Derived values are memoised on the object (`functools.cached_property
 """
 
 from collections.abc import Mapping
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, ClassVar, Self, TypeVar
 
 import msgspec
 
 from bayplan.model.base import json_name
+from bayplan.model.memo import cached_property
 from bayplan.model.meta import ObjectMeta
 from bayplan.model.nulls import without_nulls
 

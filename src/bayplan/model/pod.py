@@ -1,12 +1,12 @@
 """Pod: the object everything here is about, with what plugins derive from it, worked out once per object."""
 
 from collections.abc import Hashable
-from functools import cached_property
 from typing import ClassVar, Final, Self
 
 import msgspec
 
 from bayplan.model.host_ports import HostPort, host_ports
+from bayplan.model.memo import cached_property
 from bayplan.model.meta import OwnerReference
 from bayplan.model.node_affinity import RequiredNodeAffinity, required_node_affinity
 from bayplan.model.node_selector import PreferredTerms, compile_preferred_terms
@@ -18,6 +18,7 @@ from bayplan.model.qos import pod_qos
 from bayplan.model.quantity_text import QuantityError
 from bayplan.model.request_summary import RequestSummary, summarize_requests
 from bayplan.model.resources import RequestOptions, Resources, pod_requests
+from bayplan.model.sharing import share_parts
 from bayplan.model.times import micros_of, time_of
 
 DEFAULT_PREEMPTION_POLICY: Final = "PreemptLowerPriority"
@@ -46,6 +47,13 @@ class Pod(KubeObject, frozen=True, kw_only=True):
 
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
+
+    @classmethod
+    def from_json(cls, data: bytes) -> Self:
+        """Decode a pod; what it has in common with others is the same object."""
+        pod = super().from_json(data)
+        share_parts(pod.metadata, pod.spec)
+        return pod
 
     # --- standing -----------------------------------------------------------------------------------------
 

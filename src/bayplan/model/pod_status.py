@@ -77,6 +77,12 @@ class PodStatus(Part, frozen=True, kw_only=True):
         return condition_of(self.conditions, type)
 
     @property
+    def tells_resources(self) -> bool:
+        """Whether the kubelet says what the pod or its containers have, be it what the spec asks for or not."""
+        statuses = (*self.container_statuses, *self.init_container_statuses)
+        return self.resources is not None or any(each.resources is not None for each in statuses)
+
+    @property
     def resize_infeasible(self) -> bool:
         """Whether the kubelet refused a resize for good, so that the spec is not what counts."""
         pending = condition_of(self.conditions, "PodResizePending")

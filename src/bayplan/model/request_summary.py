@@ -5,9 +5,10 @@ cache is keyed by everything the computation looks at, and by nothing else.
 """
 
 from collections.abc import Hashable
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from types import MappingProxyType
 
+from bayplan.model.memo import cached_property
 from bayplan.model.pod_spec import PodSpec
 from bayplan.model.pod_status import ContainerStatus, PodStatus
 from bayplan.model.resources import (
@@ -94,9 +95,9 @@ def _key(spec: PodSpec, status: PodStatus) -> Hashable:
 
 
 def _status_key(spec: PodSpec, status: PodStatus) -> Hashable:
-    statuses = (*status.container_statuses, *status.init_container_statuses)
-    if status.resources is None and all(each.resources is None for each in statuses):
+    if not status.tells_resources:
         return None
+    statuses = (*status.container_statuses, *status.init_container_statuses)
     return (
         tuple([each.name for each in (*spec.containers, *spec.init_containers)]),
         tuple([_container_status_key(each) for each in statuses]),

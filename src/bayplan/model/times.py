@@ -33,4 +33,4 @@ def format_time(instant: datetime) -> str:
 
 def format_micro_time(instant: datetime) -> str:
     """An instant to the microsecond, as metav1.MicroTime is written: leases and events."""
-    return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return instant.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"

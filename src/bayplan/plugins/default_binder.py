@@ -13,7 +13,8 @@ class DefaultBinder(Plugin):
     name = "DefaultBinder"
 
     async def bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
-        log.info("Attempting to bind pod to node", v=3, pod=pod, node=Ref(node_name))
+        if log.enabled(3):
+            log.info("Attempting to bind pod to node", v=3, pod=pod, node=Ref(node_name))
         try:
             await self.handle.client.bind(pod, node_name)
         except Exception as refusal:  # an API server that says no is an answer, whatever the client calls it

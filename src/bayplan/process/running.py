@@ -25,10 +25,10 @@ from bayplan.client import (
 )
 from bayplan.clock import SystemClock
 from bayplan.config import to_yaml
-from bayplan.controllers.manager import FAMILY, Manager
 from bayplan.observe import klog
 from bayplan.observe.health import Check
 from bayplan.observe.process_metrics import KUBERNETES
+from bayplan.process.collecting import Collector
 from bayplan.process.observability import (
     ELECTION_TOLERANCE_SECONDS,
     Observability,
@@ -73,7 +73,8 @@ def main(
         runner = asyncio.Runner()
     with runner:
         try:
-            return runner.run(run(loaded, registry, settings, verbosity, reload=reload))
+            running = run(loaded, registry, settings, verbosity, reload=reload, collector=Collector())
+            return runner.run(running)
         except (AccessError, ServingError) as error:
             print(f"Error: {error}", file=sys.stderr)
             return EXIT_FAILED
@@ -86,8 +87,11 @@ async def run(
     verbosity: klog.Verbosity | None = None,
     *,
     reload: Callable[[Registry], Loaded] | None = None,
+    collector: Collector | None = None,
 ) -> int:
-    process = Process(loaded, registry, settings, verbosity or klog.Verbosity(settings.log.verbosity))
+    """*collector* is for a process that does nothing else."""
+    shown = verbosity or klog.Verbosity(settings.log.verbosity)
+    process = Process(loaded, registry, settings, shown, collector=collector)
     if reload is not None:
         process.reload_with(registry, reload)
     return await process.run()
@@ -96,8 +100,17 @@ async def run(
 class Process:
     """One scheduler, wired up; `run` it once."""
 
-    def __init__(self, loaded: Loaded, registry: Registry, settings: Settings, verbosity: klog.Verbosity) -> None:
+    def __init__(
+        self,
+        loaded: Loaded,
+        registry: Registry,
+        settings: Settings,
+        verbosity: klog.Verbosity,
+        *,
+        collector: Collector | None = None,
+    ) -> None:
         self._loaded = loaded
+        self._collector = collector
         self._settings = settings
         self._clock = SystemClock()
         self._stop = asyncio.Event()
@@ -209,15 +222,22 @@ class Process:
             log.info("Using component config", v=2, config=to_yaml(self._loaded.effective()))
 
     async def _sync(self) -> None:
+        if self._collector is not None:
+            self._collector.before_reading()
         await _until(self._service.sync(), self._stop)
         self._synced = self._service.informers.is_synced
+        if self._collector is not None:
+            self._collector.after_reading()
         if self._synced:
             log.info("Handlers synced", v=3)
 
     async def _schedule(self) -> None:
         """Try pods until the stop; the controllers, if they are wanted, work as long as that."""
-        kinds = FAMILY if self._settings.controllers else ()
-        beside = [asyncio.create_task(Manager(self._client, self._clock, kinds).run(), name="controllers")]
+        beside: list[asyncio.Task[None]] = []
+        if self._settings.controllers:
+            beside.append(asyncio.create_task(_controllers(self._client, self._clock), name="controllers"))
+        if self._collector is not None:
+            beside.append(asyncio.create_task(self._collector.run(self._clock), name="garbage collector"))
         if self._reloader is not None:
             beside.append(asyncio.create_task(self._reloader.run(), name="reloader"))
         try:
@@ -271,6 +291,12 @@ class Process:
         await self._serving.close()
         await self._event_client.close()
         await self._client.close()
+
+
+async def _controllers(client: KubeClient, clock: SystemClock) -> None:
+    from bayplan.controllers.manager import FAMILY, Manager  # few want them, and they take long to import
+
+    await Manager(client, clock, FAMILY).run()
 
 
 async def _until(running: Coroutine[Any, Any, object], stop: asyncio.Event) -> None:

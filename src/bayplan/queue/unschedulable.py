@@ -54,6 +54,8 @@ class UnschedulablePods:
 
     def held_by(self, plugins: Iterable[str]) -> list[QueuedPodInfo]:
         """The pods that any of *plugins* rejected."""
+        if not self._by_plugin:
+            return []
         keys: dict[str, None] = {}
         for plugin in plugins:
             keys.update(self._by_plugin.get(plugin, {}))

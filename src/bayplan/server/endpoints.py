@@ -7,14 +7,15 @@ import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
-
-from aiohttp import web
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from bayplan.observe.health import HealthChecks, HealthResults
 from bayplan.observe.instruments import CONTENT_TYPE, Registry
 from bayplan.observe.process_metrics import KUBERNETES
 from bayplan.version import __version__
+
+if TYPE_CHECKING:
+    from aiohttp import web
 
 TEXT: Final = "text/plain; charset=utf-8"
 _WARNING: Final = (
@@ -34,7 +35,7 @@ class Asked(NamedTuple):
     body: bytes = b""
 
 
-Handler = Callable[[Asked], web.Response]
+Handler: TypeAlias = "Callable[[Asked], web.Response]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ class Endpoints:
 
     def _exposition(self, text: bytes) -> web.Response:
         headers = {"Content-Type": CONTENT_TYPE, "Process-Start-Time-Unix": str(int(self.started))}
-        return web.Response(body=text, headers=headers)
+        return _answer(text, headers)
 
     # --- what runs here ---------------------------------------------------------------------------
 
@@ -149,14 +150,18 @@ def _page(asked: Asked, name: str, lines: list[str]) -> web.Response:
 
 
 def text_answer(text: str, *, status: int = 200) -> web.Response:
-    return web.Response(
-        text=text, status=status, headers={"Content-Type": TEXT, "X-Content-Type-Options": "nosniff"}
-    )
+    return _answer(text.encode(), {"Content-Type": TEXT, "X-Content-Type-Options": "nosniff"}, status)
 
 
 def json_answer(value: Any, *, status: int = 200) -> web.Response:
     body = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
     headers = {"Content-Type": "application/json", "X-Content-Type-Options": "nosniff"}
+    return _answer(body, headers, status)
+
+
+def _answer(body: bytes, headers: Mapping[str, str], status: int = 200) -> web.Response:
+    from aiohttp import web  # a process that serves nothing does without
+
     return web.Response(body=body, status=status, headers=headers)
 
 

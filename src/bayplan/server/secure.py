@@ -8,9 +8,7 @@ import os
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
-
-from aiohttp import web
+from typing import TYPE_CHECKING, Final
 
 from bayplan.client.errors import ClientError
 from bayplan.framework import Clock
@@ -27,6 +25,9 @@ from bayplan.server.tls import (
     self_signed,
     trust_clients,
 )
+
+if TYPE_CHECKING:
+    from aiohttp import web
 
 log = klog.get_logger("bayplan.server")
 
@@ -92,6 +93,8 @@ class SecureServer:
 
     async def start(self) -> None:
         """Raises ServingError where there is no serving."""
+        from aiohttp import web  # a process that serves nothing does without
+
         self._load_certificate()
         if self._options.client_ca_file:
             self._trust(_read(self._options.client_ca_file), self._options.client_ca_file)

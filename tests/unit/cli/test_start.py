@@ -50,6 +50,21 @@ def test_the_installed_command_starts_light() -> None:
     assert imported.isdisjoint({"numpy", "asyncio", "http.client", "aiohttp", "msgspec", "bayplan.framework"})
 
 
+def test_python_runs_the_package() -> None:
+    """`python -m bayplan` is the command, under its own name."""
+    run = subprocess.run([sys.executable, "-m", "bayplan", "--help"], capture_output=True, text=True, check=True)
+
+    assert run.stdout.startswith("Usage: bayplan [OPTIONS] COMMAND")
+
+
+def test_scheduler_that_serves_nothing_needs_no_web_framework() -> None:
+    """It takes a third of the time of all imports, and so long the first pod would wait."""
+    probe = "import sys, bayplan.process; print('aiohttp' in sys.modules, 'bayplan.controllers' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)  # noqa: S603
+
+    assert run.stdout.split() == ["False", "False"]
+
+
 def test_help_lists_every_command() -> None:
     """The list comes without importing the commands, and is not behind them."""
     output = CliRunner().invoke(main, ["--help"]).output

@@ -6,6 +6,7 @@ import asyncio
 import socket
 from typing import Any, cast
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +22,14 @@ from bayplan.client.errors import (
     api_error,
 )
 from bayplan.client.event_series import Aggregator, EventNumbers, Occurrence, cut_note, event_name
-from bayplan.client.events import GIVE_UP_SECONDS, EventBroadcaster, EventCounts, Recorder, event_client
+from bayplan.client.events import (
+    GIVE_UP_SECONDS,
+    HOLD_SECONDS,
+    EventBroadcaster,
+    EventCounts,
+    Recorder,
+    event_client,
+)
 from bayplan.client.transport import Transport
 from bayplan.model import Node, Pod
 
@@ -37,8 +45,9 @@ class Sink:
         self.written: list[tuple[str, str, Any]] = []
         self.names: set[str] = set()
 
-    async def create_event(self, namespace: str, event: Any) -> bool:
+    async def create_event(self, namespace: str, event: object) -> bool:
         self._fail()
+        event = msgspec.json.decode(cast(bytes, event), type=dict[str, Any])
         if event["metadata"]["name"] in self.names:
             return False
         self.names.add(event["metadata"]["name"])
@@ -61,7 +70,7 @@ class SlowSink(Sink):
         super().__init__()
         self._seconds = seconds
 
-    async def create_event(self, namespace: str, event: Any) -> bool:
+    async def create_event(self, namespace: str, event: object) -> bool:
         await asyncio.sleep(self._seconds)
         return await super().create_event(namespace, event)
 
@@ -244,9 +253,90 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bayplan.client.event_series.MAX_REMEMBERED", 3)
     aggregator = Aggregator()
     for i in range(5):
-        aggregator.add(i, Occurrence({}, 0.0))
+        aggregator.add(i, Occurrence("ns", "a1", b"{}", 0.0))
     assert len(aggregator) == 3
     assert aggregator.known(0) is None
+
+
+# --- binds come first -------------------------------------------------------------------------------------
+
+
+@pytest.mark.asyncio
+@pytest.mark.looptime
+async def test_lone_event_is_written_at_once_beside_its_own_bind() -> None:
+    sink = Sink()
+    broadcaster, recorder = broadcaster_to(sink)
+    broadcaster.are_binds_waiting = lambda: True
+    broadcaster.start()
+    fail(recorder)
+    await asyncio.sleep(0.001)
+    assert broadcaster.counts == EventCounts(written=1)
+    await broadcaster.stop()
+
+
+@pytest.mark.asyncio
+@pytest.mark.looptime
+async def test_events_wait_for_binds_and_follow_at_full_speed() -> None:
+    """One at a time while binds wait, in the order in which they happened; all of the rest afterwards."""
+    sink = SlowSink(seconds=1.0)
+    broadcaster, recorder = broadcaster_to(sink)
+    binding = [True]
+    broadcaster.are_binds_waiting = lambda: bool(binding)
+    broadcaster.start()
+    for i in range(60):
+        fail(recorder, _pod(i))
+    await asyncio.sleep(5.5)
+    assert [event["regarding"]["name"] for _, _, event in sink.written] == [f"p{i}" for i in range(5)]
+    binding.clear()
+    await asyncio.sleep(2)
+    assert broadcaster.counts == EventCounts(written=60)
+    await broadcaster.stop()
+
+
+@pytest.mark.asyncio
+@pytest.mark.looptime
+async def test_binds_without_end_hold_no_event_back_for_long() -> None:
+    sink = SlowSink(seconds=1.0)
+    broadcaster, recorder = broadcaster_to(sink)
+    broadcaster.are_binds_waiting = lambda: True
+    broadcaster.start()
+    for i in range(60):
+        fail(recorder, _pod(i))
+    await asyncio.sleep(HOLD_SECONDS + 3)
+    assert broadcaster.counts == EventCounts(written=60)
+    await broadcaster.stop()
+
+
+@pytest.mark.asyncio
+@pytest.mark.looptime
+async def test_event_that_cannot_be_written_holds_up_no_other() -> None:
+    """Also when only one at a time may: those that follow are looked at again soon after the binds are done."""
+    sink = Sink(ApiError(500))
+    broadcaster, recorder = broadcaster_to(sink)
+    binding = [True]
+    broadcaster.are_binds_waiting = lambda: bool(binding)
+    broadcaster.start()
+    for i in range(3):
+        fail(recorder, _pod(i))
+    await asyncio.sleep(0.5)
+    assert broadcaster.counts.written == 0
+    binding.clear()
+    await asyncio.sleep(1)
+    assert broadcaster.counts.written == 2
+    await broadcaster.stop()
+
+
+@pytest.mark.asyncio
+@pytest.mark.looptime
+async def test_stop_writes_what_was_held_back() -> None:
+    sink = SlowSink(seconds=1.0)
+    broadcaster, recorder = broadcaster_to(sink)
+    broadcaster.are_binds_waiting = lambda: True
+    broadcaster.start()
+    for i in range(100):
+        fail(recorder, _pod(i))
+    await broadcaster.stop()
+    assert broadcaster.counts == EventCounts(written=100)
 
 
 # --- bad days ---------------------------------------------------------------------------------------------

@@ -73,7 +73,8 @@ class Parts:
         profile = SimpleNamespace(
             cycle=SimpleNamespace(schedule=schedule),
             committer=SimpleNamespace(
-                commit=lambda *_: SimpleNamespace(pod=pod, decision=decision), withdraw=lambda commitment: None
+                commit=lambda *_: SimpleNamespace(pod=pod, record=decision.record),
+                withdraw=lambda commitment: None,
             ),
             binding_cycle=SimpleNamespace(run=bind),
             failures=SimpleNamespace(handle=lambda info, failure: self.handled.append(failure)),
