@@ -48,7 +48,14 @@ class Store:
         self.ports = PortPart()
         self.claims = ClaimPart()
         self.volumes = VolumePart(self._capacity)
-        self._node_parts: tuple[Part, ...] = (self.resources, self.labels, self.taints, self.images)
+        self._node_parts: tuple[Part, ...] = (
+            self.resources,
+            self.labels,
+            self.taints,
+            self.images,
+            self.pod_counts,
+            self.terms,
+        )
         self._pod_parts: tuple[Part, ...] = (
             self.resources,
             self.pod_counts,

@@ -245,7 +245,7 @@ class SchedulingCycle:
         if scores is not None:
             position = self._pick(scores.totals)
             record.note_scores(scores)
-        record.node_name = str(feasible.names[position])
+        record.node_name = feasible[position].name
         return Decision(
             Status.success(),
             record,
