@@ -47,6 +47,8 @@ NO_CANDIDATE: Final = "no candidate node for preemption"
 TERMINATING: Final = "not eligible due to a terminating pod on the nominated node."
 #: Overriding one of these makes a dry run depend on more than the pods of its node.
 ONE_BY_ONE: Final = ("take_away", "is_satisfied", "select_victims")
+#: Overriding one of these makes a dry run depend on more than a pod like this one, the node and its pods.
+KEPT: Final = ("is_victim", "no_victims", "potential_victims")
 
 
 class Preemption:
@@ -156,8 +158,10 @@ class Preemption:
         """Many nodes at once if that comes to the same, else one by one: rows → what was found at each."""
         is_ours = all(getattr(type(self), name) is getattr(Preemption, name) for name in ONE_BY_ONE)
         if is_ours and self._handle.evaluation.judges_by_amounts(given.state):
+            may_keep = all(getattr(type(self), name) is getattr(Preemption, name) for name in KEPT)
+            kept = self._handle.evaluation.kept_dry_runs(given.state, given.pod) if may_keep else None
             return BatchedDryRun(
-                given, self._handle, self.potential_victims, self._dry_run_one, self.no_victims
+                given, self._handle, self.potential_victims, self._dry_run_one, self.no_victims, kept
             ).at
         return lambda rows: self._one_by_one(given, rows)
 

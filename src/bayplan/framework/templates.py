@@ -69,8 +69,8 @@ class Template:
         self.pre_score: Steps | None = None
         #: Plugin name → its sign for these pods.
         self.signs: dict[str, Hashable | None] = {}
-        #: For those who keep answers: method → where its answer about such pods is.
-        self.kept: dict[Bound, Any] = {}
+        #: For those who keep answers: method, or whatever else is asked → where the answer about such pods is.
+        self.kept: dict[Hashable, Any] = {}
         #: What plugins worked out about such pods (`CycleState.alike`).
         self.known: dict[str, Any] = {}
 
