@@ -6,7 +6,6 @@ counted here, so that nobody has to think of them twice.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -24,7 +23,7 @@ from bayplan.framework import (
     Search,
     Status,
 )
-from bayplan.framework.kept_rows import KeptRows
+from bayplan.framework.kept_rows import KeptRows, are_same
 
 if TYPE_CHECKING:
     from bayplan.cache.amounts import AmountsTable
@@ -80,7 +79,7 @@ class ProfileEvaluation:
         statuses = {
             row: known[1]
             for row, others in rivals.items()
-            if kept is not None and (known := kept.get(row)) is not None and _are_same(known[0], others)
+            if kept is not None and (known := kept.get(row)) is not None and are_same(known[0], others)
         }
         unknown = [row for row in rivals if row not in statuses]
         if unknown:
@@ -228,8 +227,3 @@ class ProfileAmountsWhatIf:
         outcome = self._runner.filter(self._state, self._pod, self._nodes)
         self.remove(*self._rivals)
         return outcome
-
-
-def _are_same(pods: Sequence[Pod], others: Sequence[Pod]) -> bool:
-    """Whether these are the very same objects."""
-    return len(pods) == len(others) and all(map(operator.is_, pods, others))

@@ -110,9 +110,9 @@ class RankedPods:
         for turn in range(int(sizes.max())):
             yield order[self._firsts[sizes > turn] + turn]
 
-    def victims(self, is_victim: BoolArray) -> dict[int, tuple[Victims, Rank, bool]]:
-        """Position of a node → its victims, the most important first, their rank, and whether that is as of now;
-        nodes without are absent."""
+    def victims(self, is_victim: BoolArray) -> dict[int, tuple[Victims, Rank, float | None]]:
+        """Position of a node → its victims, the most important first, with their rank and their start (see
+        Candidate); nodes without are absent."""
         chosen = np.flatnonzero(is_victim)
         if not len(chosen):
             return {}
@@ -127,8 +127,8 @@ class RankedPods:
         priorities = self._priorities[chosen]
         leading = chosen[firsts]
         pods = [self.pods[i] for i in chosen.tolist()]
-        found: dict[int, tuple[Victims, Rank, bool]] = {}
-        for node, first, size, n_violations, highest, total, start, is_now in zip(
+        found: dict[int, tuple[Victims, Rank, float | None]] = {}
+        for node, first, size, n_violations, highest, total, start, has_not in zip(
             self.of_node[leading].tolist(),
             firsts.tolist(),
             sizes.tolist(),
@@ -140,8 +140,8 @@ class RankedPods:
             self._has_not_started[leading].tolist(),
             strict=True,
         ):
-            rank = (n_violations, highest, total, size, -(start / 10**6))
-            found[node] = Victims(tuple(pods[first : first + size]), n_violations), rank, is_now
+            victims = Victims(tuple(pods[first : first + size]), n_violations)
+            found[node] = victims, (n_violations, highest, total, size), None if has_not else start / 10**6
         return found
 
 

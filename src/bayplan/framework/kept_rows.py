@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -32,3 +34,8 @@ class KeptRows(Generic[T]):
                     self._by_row.pop(row, None)
             self._position = position
         return self._by_row
+
+
+def are_same(pods: Sequence[object], others: Sequence[object]) -> bool:
+    """Whether these are the very same objects."""
+    return pods is others or (len(pods) == len(others) and all(map(operator.is_, pods, others)))

@@ -26,8 +26,8 @@ from bayplan.framework.candidates import (
     DryRun,
     Search,
     Victims,
+    candidate_of,
     none_needed,
-    rank_of,
 )
 from bayplan.framework.diagnosis import Diagnosis, none_available
 from bayplan.framework.disruption import split_by_budget
@@ -122,11 +122,12 @@ class Preemption:
 
     def preempt(self, state: CycleState, pod: Pod, diagnosis: Diagnosis) -> PostFilterResult:
         if (consulted := state.get(CONSULTED, Consulted)) is not None:
-            return _after_consulting(consulted)
+            return _after_consulting(consulted, self._now())
         if reason := self.why_not_eligible(state, pod, diagnosis):
             return PostFilterResult(None, Status.unschedulable(reason))
-        candidates, refused = considered = self._find_candidates(state, pod, diagnosis)
-        if not candidates:
+        considered = self._find_candidates(state, pod, diagnosis)
+        if not considered.candidates:
+            refused = considered.refused
             errors = [status.message for status in refused.values() if status.code is Code.ERROR]
             if errors:
                 return PostFilterResult(None, Status.failed(_joined(errors)), detail=considered)
@@ -138,18 +139,15 @@ class Preemption:
         """Dry runs on the nodes where evicting pods may help, until there are enough candidates."""
         rows = diagnosis.rows_with(Code.UNSCHEDULABLE)
         search = Search(self._n_candidates(len(rows)))
+        now = self._now()
         if not len(rows):
-            return Considered([], {})
-        budgets = self._budgets.list()
-        dry_run = self._dry_run_by(DryRun(state, pod, budgets, self._now()))
+            return Considered([], {}, now.timestamp())
+        dry_run = self._dry_run_by(DryRun(state, pod, self._budgets.list(), now))
         order = np.roll(rows, -self._random.randrange(len(rows)))
         while len(order) and not search.is_over:
             chunk, order = np.split(order, [search.n_next])
-            for node_name, found in dry_run(chunk):
-                search.note(node_name, found)
-                if search.is_over:
-                    break
-        return Considered(search.candidates, search.refused)
+            search.note(dry_run(chunk))
+        return Considered(search.candidates, search.refused, now.timestamp())
 
     def _n_candidates(self, n_nodes: int) -> int:
         return min(max(n_nodes * self._percentage // 100, self._absolute), n_nodes)
@@ -182,7 +180,7 @@ class Preemption:
             return found
         if not found.pods:
             return none_needed(node.name)
-        return Candidate(node.name, found, rank_of(found, given.now))
+        return candidate_of(node.name, found, given.now)
 
     def potential_victims(self, node: NodeInfo, pod: Pod) -> list[Pod]:
         """The pods of *node* that *pod* may evict."""
@@ -242,13 +240,13 @@ class Preemption:
 
 
 def _best_of(considered: Considered) -> PostFilterResult:
-    best = min(considered.candidates, key=lambda candidate: candidate.rank)
+    best = considered.best[0]
     return PostFilterResult(best.node_name, Status.success(), best.victims.pods, considered)
 
 
-def _after_consulting(consulted: Consulted) -> PostFilterResult:
+def _after_consulting(consulted: Consulted, now: datetime) -> PostFilterResult:
     """The same question again, now that the extenders have spoken on the candidates."""
-    considered = Considered(consulted.candidates, {})
+    considered = Considered(consulted.candidates, {}, now.timestamp())
     if not consulted.status.is_success:
         return PostFilterResult(None, consulted.status, detail=considered)
     if not consulted.candidates:

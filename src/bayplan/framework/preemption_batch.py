@@ -11,15 +11,15 @@ one of these changes: of the hundreds of nodes that are considered for a pod, on
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
 from bayplan.framework.candidates import Candidate, DryRun, none_needed
 from bayplan.framework.disruption import Budgets
 from bayplan.framework.flat_pods import FlatPods, RankedPods
+from bayplan.framework.kept_rows import are_same
 from bayplan.framework.status import Status
 from bayplan.framework.verdict import BoolArray, IntArray
 from bayplan.model import micros_of
@@ -33,14 +33,8 @@ if TYPE_CHECKING:
 Found: TypeAlias = Candidate | Status
 
 
-class Run(NamedTuple):
-    """What a dry run found at a node."""
-
-    found: Found
-    #: Whether the rank is as of the time of the dry run, for the victims have not started.
-    is_now: bool = False
-    #: Whether it would find the same at any later time, the rank apart.
-    is_lasting: bool = True
+#: What was found, and the pods that were promised the node then.
+KeptRun: TypeAlias = "tuple[Found, Sequence[Pod]]"
 
 
 class BatchedDryRun:
@@ -53,10 +47,9 @@ class BatchedDryRun:
         potential_victims: Callable[[NodeInfo, Pod], list[Pod]],
         dry_run_one: Callable[[DryRun, NodeInfo], Found],
         no_victims: Callable[[str, Pod], Status],
-        kept: dict[int, tuple[Run, Sequence[Pod]]] | None = None,
+        kept: dict[int, KeptRun] | None = None,
     ) -> None:
-        """*kept*: row → what was found there for pods alike, where that still holds, and the pods that were
-        promised the node then; added to. None to keep nothing."""
+        """*kept*: what was found for pods alike, by row, where that still holds; added to. None: keep nothing."""
         self._given = given
         self._nodes = handle.snapshot.nodes
         self._evaluation = handle.evaluation
@@ -72,44 +65,46 @@ class BatchedDryRun:
     def at(self, rows: IntArray) -> Iterator[tuple[str, Found]]:
         """What was found at each of *rows*, in their order."""
         names: list[str] = self._nodes.names[rows].tolist()
-        found = [self._remembered(row) for row in rows.tolist()]
+        found = self._remembered(rows.tolist())
         unknown = [i for i, each in enumerate(found) if each is None]
-        if unknown:
-            runs = self._together(rows[unknown])
-            for i, run in zip(unknown, runs or (), strict=False):
-                found[i] = run.found
+        if not unknown:
+            return zip(names, cast("list[Found]", found), strict=True)
+        for i, answer in zip(unknown, self._together(rows[unknown]) or (), strict=False):
+            found[i] = answer
+        return self._filled(rows, names, found)
+
+    def _filled(
+        self, rows: IntArray, names: Sequence[str], found: Sequence[Found | None]
+    ) -> Iterator[tuple[str, Found]]:
         for name, row, each in zip(names, rows.tolist(), found, strict=True):
             yield name, each if each is not None else self._dry_run_one(self._given, self._nodes[row])
 
-    def _remembered(self, row: int) -> Found | None:
-        known = self._kept.get(row) if self._kept is not None else None
-        if known is None or not _are_same(known[1], self._rivals.get(row, ())):
-            return None
-        found, is_now, _ = known[0]
-        if is_now and isinstance(found, Candidate):
-            return Candidate(found.node_name, found.victims, (*found.rank[:4], -(self._now_micros / 10**6)))
+    def _remembered(self, rows: Sequence[int]) -> list[Found | None]:
+        """What is known of each row."""
+        kept, rivals = self._kept, self._rivals
+        if not kept:
+            return [None] * len(rows)
+        found: list[Found | None] = []
+        for row in rows:
+            answer, promised = kept.get(row, (None, ()))
+            found.append(answer if are_same(promised, rivals.get(row, ())) else None)
         return found
 
-    def _together(self, rows: IntArray) -> list[Run] | None:
-        """A dry run at each row; None if a plugin failed: one by one it shows where."""
+    def _together(self, rows: IntArray) -> list[Found] | None:
+        """What was found at each row; None if a plugin failed: one by one it shows where."""
         pod, nodes = self._given.pod, [self._nodes[row] for row in rows.tolist()]
         potential = [self._potential_victims(node, pod) for node in nodes]
         tried = [i for i, pods in enumerate(potential) if pods]
         tries = self._try(rows[tried], FlatPods([potential[i] for i in tried])) if tried else []
         if tries is None:
             return None
-        found = dict(zip(tried, tries, strict=True))
-        runs = [found[i] if i in found else Run(self._no_victims(node.name, pod)) for i, node in enumerate(nodes)]
-        self._keep(rows, runs)
-        return runs
+        none = [i for i, pods in enumerate(potential) if not pods]
+        refused = [self._no_victims(nodes[i].name, pod) for i in none]
+        self._keep(rows[none], refused)
+        found = dict(zip((*tried, *none), (*tries, *refused), strict=True))
+        return [found[i] for i in range(len(nodes))]
 
-    def _keep(self, rows: IntArray, runs: Sequence[Run]) -> None:
-        if self._kept is not None:
-            for row, run in zip(rows.tolist(), runs, strict=True):
-                if run.is_lasting:
-                    self._kept[row] = run, self._rivals.get(row, ())
-
-    def _try(self, rows: IntArray, pods: FlatPods) -> list[Run] | None:
+    def _try(self, rows: IntArray, pods: FlatPods) -> list[Found] | None:
         given = self._given
         what_if = self._evaluation.amounts_what_if(given.state, given.pod, rows, pods.exemplars, self._rivals)
         # 1. Without all pods that may go, the pod must fit.
@@ -122,12 +117,15 @@ class BatchedDryRun:
         is_victim = _spare(ranked, what_if)
         if is_victim is None:
             return None
-        return _runs(outcome, ranked, is_victim)
+        answers = _answers(outcome, ranked, is_victim)
+        if ranked.is_lasting:
+            self._keep(rows, answers)
+        return answers
 
-
-def _are_same(pods: Sequence[Pod], others: Sequence[Pod]) -> bool:
-    """Whether these are the very same objects."""
-    return pods is others or (len(pods) == len(others) and all(map(operator.is_, pods, others)))
+    def _keep(self, rows: IntArray, found: Sequence[Found]) -> None:
+        if self._kept is not None:
+            for row, each in zip(rows.tolist(), found, strict=True):
+                self._kept[row] = each, self._rivals.get(row, ())
 
 
 def _spare(pods: RankedPods, what_if: AmountsWhatIf) -> BoolArray | None:
@@ -146,15 +144,14 @@ def _spare(pods: RankedPods, what_if: AmountsWhatIf) -> BoolArray | None:
     return is_victim
 
 
-def _runs(outcome: FilterOutcome, pods: RankedPods, is_victim: BoolArray) -> list[Run]:
+def _answers(outcome: FilterOutcome, pods: RankedPods, is_victim: BoolArray) -> list[Found]:
     """For each node the candidate, or why it is none."""
     names: list[str] = outcome.nodes.names.tolist()
     victims = pods.victims(is_victim)
-    runs: list[Run] = []
+    answers: list[Found] = []
     for i, name in enumerate(names):
         if i in victims:
-            evicted, rank, is_now = victims[i]
-            runs.append(Run(Candidate(name, evicted, rank), is_now, pods.is_lasting))
+            answers.append(Candidate(name, *victims[i]))
         else:
-            runs.append(Run(outcome.status(i) or none_needed(name), False, pods.is_lasting))
-    return runs
+            answers.append(outcome.status(i) or none_needed(name))
+    return answers

@@ -108,13 +108,19 @@ class Attempt:
 
 def described(result: PostFilterResult) -> dict[str, Any]:
     assert isinstance(result.detail, Considered)
-    found, refused = result.detail
+    found, refused, _ = result.detail
     return {
         "nominated": result.nominated_node_name,
         "status": result.status,
         "victims": [pod.name for pod in result.victims],
         "candidates": [
-            (each.node_name, [pod.name for pod in each.victims.pods], each.victims.n_violations, repr(each.rank))
+            (
+                each.node_name,
+                [pod.name for pod in each.victims.pods],
+                each.victims.n_violations,
+                each.rank,
+                repr(each.start),
+            )
             for each in found
         ],
         "refused": [(name, status.code, status.reasons, status.plugin) for name, status in refused.items()],
@@ -437,7 +443,7 @@ def test_all_amounts_follow_the_pods() -> None:
 
     assert attempt.evaluation.n_single == 0
     assert found == attempt.preempt(OneByOne)
-    assert [len(victims) for _, victims, _, _ in found["candidates"]] == [2, 2, 2]
+    assert [len(victims) for _, victims, *_ in found["candidates"]] == [2, 2, 2]
 
 
 def test_node_that_fits_as_it_is_is_an_error() -> None:
