@@ -1,4 +1,4 @@
-"""Facts of the pods on nodes: the affinity terms they carry, the host ports and the claims they use."""
+"""Facts of the pods on nodes: the affinity terms they carry, priorities, the host ports and claims they use."""
 
 from __future__ import annotations
 
@@ -131,6 +131,25 @@ def _terms(pod: Pod) -> Iterable[tuple[TermKind, WeightedTerm]]:
         yield TermKind.PREFERRED_AFFINITY, (term, weight)
     for weight, term in terms.anti_preferred:
         yield TermKind.PREFERRED_ANTI_AFFINITY, (term, weight)
+
+
+class PriorityPart(Part):
+    """How many pods on nodes have each priority."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[int] = Counter()
+
+    def add_pod(self, row: int, pod: Pod) -> None:
+        self._counts[pod.priority] += 1
+
+    def remove_pod(self, row: int, pod: Pod) -> None:
+        self._counts[pod.priority] -= 1
+        if not self._counts[pod.priority]:
+            del self._counts[pod.priority]
+
+    @property
+    def lowest(self) -> int | None:
+        return min(self._counts, default=None)
 
 
 class PortPart(Part):

@@ -6,7 +6,7 @@ counted here, so that nobody has to think of them twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +46,10 @@ class ProfileEvaluation:
     def filter(self, state: CycleState, pod: Pod, nodes: NodeTable, search: Search | None = None) -> FilterOutcome:
         """Every Filter plugin on every node of the table, nominated pods counted."""
         outcome = self._runner.filter(state, pod, nodes, search)
-        if outcome.error is None and (rivals := self.rivals(pod)):
+        promised = self._nominator.nodes()
+        if promised and outcome.error is None:
+            names = promised if len(promised) < len(nodes) else nodes.names.tolist()
+            rivals = self._rivals_at(pod, [name for name in names if nodes.position(name) is not None])
             self._recheck(state, pod, rivals, outcome)
         return outcome
 
@@ -55,15 +58,14 @@ class ProfileEvaluation:
     ) -> None:
         """A node must fit with the nominated pods there, and also without them."""
         names = self._snapshot.nodes.names
-        positions = {row: outcome.nodes.position(names[row]) for row in rivals}
-        rivals = {row: others for row, others in rivals.items() if positions[row] is not None}
-        together = self._with_rivals(state, pod, rivals)
+        together = self._with_rivals(state, pod, rivals) if rivals else {}
         for row, others in rivals.items():
-            position, status = positions[row], together.get(row)
-            assert position is not None  # noqa: S101  the others were left out
+            status = together.get(row)
             if status is None:
                 status = self._filter_with(state, pod, names[row], others)
             if status.is_rejection:
+                position = outcome.nodes.position(names[row])
+                assert position is not None  # noqa: S101  it is one of the table's
                 outcome.override(position, status)
             elif not status.is_success:
                 outcome.error = status
@@ -94,9 +96,12 @@ class ProfileEvaluation:
                     kept[row] = rivals[row], statuses[row]
         return statuses
 
-    def rivals(self, pod: Pod) -> dict[int, Sequence[Pod]]:
-        found = {}
-        for node_name in self._nominator.nodes():
+    def rivals(self, pod: Pod) -> Mapping[int, Sequence[Pod]]:
+        return self._rivals_at(pod, self._nominator.nodes())
+
+    def _rivals_at(self, pod: Pod, node_names: Iterable[str]) -> dict[int, Sequence[Pod]]:
+        found: dict[int, Sequence[Pod]] = {}
+        for node_name in node_names:
             row = self._snapshot.row(node_name)
             if row is not None and (rivals := self._rivals(pod, node_name)):
                 found[row] = rivals

@@ -6,7 +6,7 @@ the cluster. During a scheduling cycle the snapshot stands still.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -63,6 +63,10 @@ class Snapshot(Protocol):
     @property
     def node_changes(self) -> Changes:
         """The rows whose node changed."""
+
+    @property
+    def lowest_priority(self) -> int | None:
+        """The lowest priority of a pod on any node; None if there is none."""
 
     def pods(self) -> Iterable[Pod]:
         """Every pod on any node."""
@@ -137,7 +141,7 @@ class Nominator(Protocol):
 
     def nominated(self, node_name: str) -> Sequence[Pod]: ...
 
-    def nodes(self) -> Iterable[str]:
+    def nodes(self) -> Collection[str]:
         """The nodes that have nominated pods."""
 
 

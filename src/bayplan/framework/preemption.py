@@ -127,11 +127,13 @@ class Preemption:
             return PostFilterResult(None, Status.unschedulable(reason))
         considered = self._find_candidates(state, pod, diagnosis)
         if not considered.candidates:
-            refused = considered.refused
-            errors = [status.message for status in refused.values() if status.code is Code.ERROR]
+            # Thousands of nodes, and a few different answers.
+            answers = {id(status): status for status in considered.refused.values()}
+            errors = [status.message for status in answers.values() if status.code is Code.ERROR]
             if errors:
                 return PostFilterResult(None, Status.failed(_joined(errors)), detail=considered)
-            message = _not_helpful(len(diagnosis.nodes), refused)
+            counts = Counter(map(id, considered.refused.values()))
+            message = _not_helpful(len(diagnosis.nodes), [(answers[key], n) for key, n in counts.items()])
             return PostFilterResult("", Status.unschedulable(message), detail=considered)
         return _best_of(considered)
 
@@ -142,22 +144,34 @@ class Preemption:
         now = self._now()
         if not len(rows):
             return Considered([], {}, now.timestamp())
-        dry_run = self._dry_run_by(DryRun(state, pod, self._budgets.list(), now))
         order = np.roll(rows, -self._random.randrange(len(rows)))
+        if self._may_evict_nobody(pod):
+            names = self._handle.snapshot.nodes.names[order].tolist()
+            return Considered([], dict.fromkeys(names, NO_VICTIMS), now.timestamp())
+        dry_run = self._dry_run_by(DryRun(state, pod, self._budgets.list(), now))
         while len(order) and not search.is_over:
             chunk, order = np.split(order, [search.n_next])
             search.note(dry_run(chunk))
         return Considered(search.candidates, search.refused, now.timestamp())
+
+    def _may_evict_nobody(self, pod: Pod) -> bool:
+        """Whether every dry run would find, and say in our words, that there is nobody to evict."""
+        if not self._is_ours((*ONE_BY_ONE, *KEPT)):
+            return False
+        lowest = self._handle.snapshot.lowest_priority
+        return lowest is None or lowest >= pod.priority
+
+    def _is_ours(self, rules: Sequence[str]) -> bool:
+        """Whether nobody has changed any of *rules*."""
+        return all(getattr(type(self), name) is getattr(Preemption, name) for name in rules)
 
     def _n_candidates(self, n_nodes: int) -> int:
         return min(max(n_nodes * self._percentage // 100, self._absolute), n_nodes)
 
     def _dry_run_by(self, given: DryRun) -> Callable[[IntArray], Iterable[tuple[str, Candidate | Status]]]:
         """Many nodes at once if that comes to the same, else one by one: rows → what was found at each."""
-        is_ours = all(getattr(type(self), name) is getattr(Preemption, name) for name in ONE_BY_ONE)
-        if is_ours and self._handle.evaluation.judges_by_amounts(given.state):
-            may_keep = all(getattr(type(self), name) is getattr(Preemption, name) for name in KEPT)
-            kept = self._handle.evaluation.kept_dry_runs(given.state, given.pod) if may_keep else None
+        if self._is_ours(ONE_BY_ONE) and self._handle.evaluation.judges_by_amounts(given.state):
+            kept = self._handle.evaluation.kept_dry_runs(given.state, given.pod) if self._is_ours(KEPT) else None
             return BatchedDryRun(
                 given, self._handle, self.potential_victims, self._dry_run_one, self.no_victims, kept
             ).at
@@ -264,10 +278,16 @@ def _is_being_preempted(pod: Pod) -> bool:
     )
 
 
-def _not_helpful(n_nodes: int, refused: dict[str, Status]) -> str:
-    reasons = Counter(reason for status in refused.values() for reason in status.reasons)
-    if len(refused) < n_nodes:
-        reasons["Preemption is not helpful for scheduling"] += n_nodes - len(refused)
+def _not_helpful(n_nodes: int, refusals: Iterable[tuple[Status, int]]) -> str:
+    """*refusals*: what was said of nodes, and of how many."""
+    reasons: Counter[str] = Counter()
+    n_untried = n_nodes
+    for status, count in refusals:
+        n_untried -= count
+        for reason in status.reasons:
+            reasons[reason] += count
+    if n_untried:
+        reasons["Preemption is not helpful for scheduling"] += n_untried
     return none_available(n_nodes, reasons)
 
 
