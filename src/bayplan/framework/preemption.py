@@ -13,6 +13,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -127,13 +128,12 @@ class Preemption:
             return PostFilterResult(None, Status.unschedulable(reason))
         considered = self._find_candidates(state, pod, diagnosis)
         if not considered.candidates:
-            # Thousands of nodes, and a few different answers.
-            answers = {id(status): status for status in considered.refused.values()}
-            errors = [status.message for status in answers.values() if status.code is Code.ERROR]
+            # The same is said of many nodes, one after another.
+            runs = [list(run) for _, run in groupby(considered.refused.values(), id)]
+            errors = [run[0].message for run in runs if run[0].code is Code.ERROR]
             if errors:
                 return PostFilterResult(None, Status.failed(_joined(errors)), detail=considered)
-            counts = Counter(map(id, considered.refused.values()))
-            message = _not_helpful(len(diagnosis.nodes), [(answers[key], n) for key, n in counts.items()])
+            message = _not_helpful(len(diagnosis.nodes), [(run[0], len(run)) for run in runs])
             return PostFilterResult("", Status.unschedulable(message), detail=considered)
         return _best_of(considered)
 
