@@ -155,7 +155,7 @@ class KeptAnswers:
             return raw
         if kept.finished is not None and kept.finished_for is nodes:
             return kept.finished
-        finished = self._ask.finish(scorer, state, pod, nodes, raw if nodes.is_whole else raw.take(nodes.rows))
+        finished = self._ask.finish(scorer, state, pod, nodes, raw if nodes.is_whole else raw[nodes.rows])
         if isinstance(finished, PluginScores):
             kept.finished, kept.finished_for = finished, nodes
         return finished

@@ -245,7 +245,7 @@ class SchedulingCycle:
         if scores is not None:
             position = self._pick(scores.totals)
             record.note_scores(scores)
-        record.node_name = feasible[position].name
+        record.node_name = str(feasible.names[position])
         return Decision(
             Status.success(),
             record,

@@ -17,6 +17,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayplan.framework.candidates import (
     CONSULTED,
@@ -71,6 +72,8 @@ class Preemption:
         #: Nobody has changed the rule, so it need not be called for every pod.
         self._goes_by_priority = type(self).is_victim is Preemption.is_victim
         self._random = random.Random(seed)  # noqa: S311  where to begin looking, not a secret
+        #: The names of all nodes, and what was said of the nodes at some rows.
+        self._last_refused: tuple[NDArray[np.object_], IntArray, dict[str, Status]] | None = None
 
     # --- what a policy may change -----------------------------------------------------------------
 
@@ -146,8 +149,7 @@ class Preemption:
             return Considered([], {}, now.timestamp())
         order = np.roll(rows, -self._random.randrange(len(rows)))
         if self._may_evict_nobody(pod):
-            names = self._handle.snapshot.nodes.names[order].tolist()
-            return Considered([], dict.fromkeys(names, NO_VICTIMS), now.timestamp())
+            return Considered([], self._refused_at(rows), now.timestamp())
         dry_run = self._dry_run_by(DryRun(state, pod, self._budgets.list(), now))
         while len(order) and not search.is_over:
             chunk, order = np.split(order, [search.n_next])
@@ -160,6 +162,15 @@ class Preemption:
             return False
         lowest = self._handle.snapshot.lowest_priority
         return lowest is None or lowest >= pod.priority
+
+    def _refused_at(self, rows: IntArray) -> dict[str, Status]:
+        """That there is nobody to evict at any of *rows*; the same object as last time where it is the same nodes,
+        for records keep it, and pods that fit nowhere come again and again."""
+        names = self._handle.snapshot.nodes.names
+        last = self._last_refused
+        if last is None or last[0] is not names or not np.array_equal(last[1], rows):
+            last = self._last_refused = names, rows, dict.fromkeys(names[rows].tolist(), NO_VICTIMS)
+        return last[2]
 
     def _is_ours(self, rules: Sequence[str]) -> bool:
         """Whether nobody has changed any of *rules*."""

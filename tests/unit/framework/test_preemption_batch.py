@@ -123,7 +123,7 @@ def described(result: PostFilterResult) -> dict[str, Any]:
             )
             for each in found
         ],
-        "refused": [(name, status.code, status.reasons, status.plugin) for name, status in refused.items()],
+        "refused": {name: (status.code, status.reasons, status.plugin) for name, status in refused.items()},
     }
 
 
