@@ -2,7 +2,8 @@
 
 Pods with the same namespace, labels and state of deletion share a class; a selector is matched against
 classes, not pods. A query that was asked once has a column of counts per node from then on, which every pod
-that comes or goes changes by one. That is where kube-scheduler counts every pod again for every pod.
+that comes or goes changes by one; so have its sums over topology domains. That is where kube-scheduler counts
+every pod again for every pod.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from bayplan.cache.part import Column, Part
+from bayplan.cache.counts import CountColumn
+from bayplan.cache.part import Part
 from bayplan.framework import IntArray, PodQuery
 
 if TYPE_CHECKING:
-    from bayplan.model import Pod
+    from bayplan.model import Node, Pod
 
 ClassKey: TypeAlias = tuple[str, bool, frozenset[tuple[str, str]]]
 
@@ -37,7 +39,7 @@ class PodClass:
         #: Row → number of such pods there.
         self.rows: Counter[int] = Counter()
         #: The columns of the queries that count this class.
-        self.columns: list[Column] = []
+        self.columns: list[CountColumn] = []
 
     def is_counted_by(self, query: PodQuery) -> bool:
         return (
@@ -57,12 +59,23 @@ class PodCountPart(Part):
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._classes: dict[ClassKey, PodClass] = {}
-        self._queries: OrderedDict[PodQuery, Column] = OrderedDict()
+        self._queries: OrderedDict[PodQuery, CountColumn] = OrderedDict()
 
     def grow(self, capacity: int) -> None:
         self._capacity = capacity
         for column in self._queries.values():
             column.grow(capacity)
+
+    def set_node(self, row: int, node: Node, old: Node | None) -> None:
+        if old is None or old.labels != node.labels:
+            self._forget_domains()
+
+    def clear_node(self, row: int, node: Node) -> None:
+        self._forget_domains()
+
+    def _forget_domains(self) -> None:
+        for column in self._queries.values():
+            column.forget_domains()
 
     def move_row(self, source: int, target: int) -> None:
         for column in self._queries.values():
@@ -78,13 +91,13 @@ class PodCountPart(Part):
             pod_class = self._classes[key] = self._new_class(pod)
         pod_class.rows[row] += 1
         for column in pod_class.columns:
-            column.data[row] += 1
+            column.change(row, +1)
 
     def remove_pod(self, row: int, pod: Pod) -> None:
         key = class_key(pod)
         pod_class = self._classes[key]
         for column in pod_class.columns:
-            column.data[row] -= 1
+            column.change(row, -1)
         pod_class.rows[row] -= 1
         if not pod_class.rows[row]:
             del pod_class.rows[row]
@@ -96,7 +109,7 @@ class PodCountPart(Part):
         pod_class.columns = [column for query, column in self._queries.items() if pod_class.is_counted_by(query)]
         return pod_class
 
-    def column(self, query: PodQuery) -> Column:
+    def column(self, query: PodQuery) -> CountColumn:
         """The kept counts of *query*."""
         column = self._queries.get(query)
         if column is None:
@@ -108,8 +121,8 @@ class PodCountPart(Part):
             self._queries.move_to_end(query)
         return column
 
-    def _count(self, query: PodQuery) -> Column:
-        column = Column(self._capacity, np.int64)
+    def _count(self, query: PodQuery) -> CountColumn:
+        column = CountColumn(self._capacity)
         for pod_class in self._classes.values():
             if pod_class.is_counted_by(query):
                 pod_class.columns.append(column)

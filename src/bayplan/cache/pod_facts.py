@@ -1,4 +1,4 @@
-"""Facts of the pods on nodes: the affinity terms they carry, the host ports and the claims they use."""
+"""Facts of the pods on nodes: the affinity terms they carry, priorities, the host ports and claims they use."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from bayplan.cache.part import Column, Part
+from bayplan.cache.counts import CountColumn
+from bayplan.cache.part import Part
 from bayplan.framework import BoolArray, TermKind
 from bayplan.model import IN, HostPort, SelectorError, compile_readable_affinity, pod_claims
 from bayplan.model.host_ports import ANY_ADDRESS
 
 if TYPE_CHECKING:
-    from bayplan.model import AffinityTerm, Pod
+    from bayplan.model import AffinityTerm, Node, Pod
 
 #: A term and its weight (0 for a required one).
 WeightedTerm: TypeAlias = "tuple[AffinityTerm, int]"
@@ -30,17 +31,31 @@ class TermPart(Part):
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
-        self._columns: dict[TermKind, dict[WeightedTerm, Column]] = {kind: {} for kind in TermKind}
+        self._columns: dict[TermKind, dict[WeightedTerm, CountColumn]] = {kind: {} for kind in TermKind}
         self._totals: dict[TermKind, Counter[WeightedTerm]] = {kind: Counter() for kind in TermKind}
         #: How many distinct terms there are, of all kinds.
         self.n_distinct = 0
-        self._by_hook: dict[TermKind, dict[Hook, dict[WeightedTerm, Column]]] = {kind: {} for kind in TermKind}
+        self._by_hook: dict[TermKind, dict[Hook, dict[WeightedTerm, CountColumn]]] = {
+            kind: {} for kind in TermKind
+        }
 
     def grow(self, capacity: int) -> None:
         self._capacity = capacity
         for columns in self._columns.values():
             for column in columns.values():
                 column.grow(capacity)
+
+    def set_node(self, row: int, node: Node, old: Node | None) -> None:
+        if old is None or old.labels != node.labels:
+            self._forget_domains()
+
+    def clear_node(self, row: int, node: Node) -> None:
+        self._forget_domains()
+
+    def _forget_domains(self) -> None:
+        for columns in self._columns.values():
+            for column in columns.values():
+                column.forget_domains()
 
     def move_row(self, source: int, target: int) -> None:
         for columns in self._columns.values():
@@ -54,18 +69,18 @@ class TermPart(Part):
             columns = self._columns[kind]
             column = columns.get(weighted)
             if column is None:
-                column = columns[weighted] = Column(self._capacity, np.int64)
+                column = columns[weighted] = CountColumn(self._capacity)
                 self.n_distinct += 1
                 for hook in _hooks(weighted[0]):
                     self._by_hook[kind].setdefault(hook, {})[weighted] = column
-            column.data[row] += 1
+            column.change(row, +1)
             self._totals[kind][weighted] += 1
 
     def remove_pod(self, row: int, pod: Pod) -> None:
         if pod.spec.affinity is None:
             return
         for kind, weighted in _terms(pod):
-            self._columns[kind][weighted].data[row] -= 1
+            self._columns[kind][weighted].change(row, -1)
             self._totals[kind][weighted] -= 1
             if not self._totals[kind][weighted]:
                 del self._totals[kind][weighted], self._columns[kind][weighted]
@@ -79,10 +94,10 @@ class TermPart(Part):
             if not by_hook[hook]:
                 del by_hook[hook]
 
-    def columns(self, kind: TermKind) -> dict[WeightedTerm, Column]:
+    def columns(self, kind: TermKind) -> dict[WeightedTerm, CountColumn]:
         return self._columns[kind]
 
-    def candidates(self, kind: TermKind, labels: Mapping[str, str]) -> Iterable[tuple[WeightedTerm, Column]]:
+    def candidates(self, kind: TermKind, labels: Mapping[str, str]) -> Iterable[tuple[WeightedTerm, CountColumn]]:
         """The terms that may speak of a pod with *labels*."""
         by_hook = self._by_hook[kind]
         if not by_hook:
@@ -116,6 +131,25 @@ def _terms(pod: Pod) -> Iterable[tuple[TermKind, WeightedTerm]]:
         yield TermKind.PREFERRED_AFFINITY, (term, weight)
     for weight, term in terms.anti_preferred:
         yield TermKind.PREFERRED_ANTI_AFFINITY, (term, weight)
+
+
+class PriorityPart(Part):
+    """How many pods on nodes have each priority."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[int] = Counter()
+
+    def add_pod(self, row: int, pod: Pod) -> None:
+        self._counts[pod.priority] += 1
+
+    def remove_pod(self, row: int, pod: Pod) -> None:
+        self._counts[pod.priority] -= 1
+        if not self._counts[pod.priority]:
+            del self._counts[pod.priority]
+
+    @property
+    def lowest(self) -> int | None:
+        return min(self._counts, default=None)
 
 
 class PortPart(Part):

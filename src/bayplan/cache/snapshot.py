@@ -63,6 +63,11 @@ class CacheSnapshot:
     def amount_changes(self) -> ChangeLog:
         return self._store.amount_changes
 
+    @property
+    def lowest_priority(self) -> int | None:
+        """The lowest priority of a pod on a node; None if there is none."""
+        return self._store.priorities.lowest
+
     def pods(self) -> Iterator[Pod]:
         """Every pod on a node of the snapshot."""
         return (pod for pods in self._store.pods for pod in pods.values())

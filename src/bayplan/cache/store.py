@@ -18,7 +18,7 @@ from bayplan.cache.labels import LabelPart
 from bayplan.cache.node_facts import ImagePart, TaintPart
 from bayplan.cache.part import Column, Part
 from bayplan.cache.pod_counts import PodCountPart, class_key
-from bayplan.cache.pod_facts import ClaimPart, PortPart, TermPart
+from bayplan.cache.pod_facts import ClaimPart, PortPart, PriorityPart, TermPart
 from bayplan.cache.resources import ResourcePart
 from bayplan.cache.volumes import VolumePart
 
@@ -45,14 +45,23 @@ class Store:
         self.images = ImagePart(self.nodes)
         self.pod_counts = PodCountPart(self._capacity)
         self.terms = TermPart(self._capacity)
+        self.priorities = PriorityPart()
         self.ports = PortPart()
         self.claims = ClaimPart()
         self.volumes = VolumePart(self._capacity)
-        self._node_parts: tuple[Part, ...] = (self.resources, self.labels, self.taints, self.images)
+        self._node_parts: tuple[Part, ...] = (
+            self.resources,
+            self.labels,
+            self.taints,
+            self.images,
+            self.pod_counts,
+            self.terms,
+        )
         self._pod_parts: tuple[Part, ...] = (
             self.resources,
             self.pod_counts,
             self.terms,
+            self.priorities,
             self.ports,
             self.claims,
             self.volumes,

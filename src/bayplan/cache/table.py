@@ -22,9 +22,10 @@ from bayplan.framework import (
 )
 
 if TYPE_CHECKING:
+    from bayplan.cache.counts import CountColumn
     from bayplan.cache.part import Column
     from bayplan.cache.store import Store
-    from bayplan.model import HostPort, LazyErrorNodeSelector, Node, NodeTerm, Pod, Selector, Taint
+    from bayplan.model import AffinityTerm, HostPort, LazyErrorNodeSelector, Node, NodeTerm, Pod, Selector, Taint
 
 
 class Table(NodeTable):
@@ -134,6 +135,11 @@ class Table(NodeTable):
     def count_pods(self, query: PodQuery) -> IntArray:
         return self._read(self._store.pod_counts.column(query))
 
+    def count_pods_in_domains(self, key: str, query: PodQuery) -> IntArray:
+        if self._rows is not None:
+            return super().count_pods_in_domains(key, query)
+        return self._store.pod_counts.column(query).in_domains(self._store.labels.domains(key))
+
     @property
     def has_affinity_terms(self) -> bool:
         return self._store.terms.n_distinct > 0
@@ -143,7 +149,12 @@ class Table(NodeTable):
         found = terms.columns(kind).items() if labels is None else terms.candidates(kind, labels)
         if not found:
             return ()
-        return [TermColumn(term, weight, self._read(column)) for (term, weight), column in found]
+        return [self._term_column(term, weight, column) for (term, weight), column in found]
+
+    def _term_column(self, term: AffinityTerm, weight: int, column: CountColumn) -> TermColumn:
+        carriers, domains = self._read(column), self.domains(term.topology_key)
+        in_domains = column.in_domains(domains) if self._rows is None else domains.totals(carriers)
+        return TermColumn(term, weight, carriers, in_domains)
 
     def ports_taken(self, ports: Iterable[HostPort]) -> BoolArray:
         return self._pick(self._store.ports.taken(ports, self._store.n_nodes))

@@ -7,14 +7,14 @@ our best candidates, with the same victims. Whatever we decided, the replay goes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from bayplan.conformance import Context
 from bayplan.conformance.cluster import RecordedCluster
 from bayplan.conformance.report import Difference, compare
 from bayplan.cycle import Decision
-from bayplan.framework import Candidate, Considered, ScoreOutcome
+from bayplan.framework import Considered, ScoreOutcome
 from bayplan.model import Pod
 
 
@@ -126,17 +126,11 @@ def _judge_preemption(decision: Decision, recorded: dict[str, Any]) -> Iterator[
         yield Difference("outcome", recorded, decision.node_name or decision.message)
         return
     yield from compare(recorded["message"], decision.message, "message")
-    best = list(best_candidates(considered.candidates))
+    best = considered.best
+    # kube-scheduler picks among them by chance.
     chosen = next((each for each in best if each.node_name == recorded["nominated"]), None)
     if chosen is None:
         yield Difference("nominated", recorded["nominated"], [each.node_name for each in best])
         return
     ours = sorted(victim.key for victim in chosen.victims.pods)
     yield from compare(sorted(recorded["victims"]), ours, f"victims on {chosen.node_name}")
-
-
-def best_candidates(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
-    """The candidates that rank first; kube-scheduler picks among them by chance."""
-    candidates = list(candidates)
-    best = min(candidate.rank for candidate in candidates)
-    return (candidate for candidate in candidates if candidate.rank == best)

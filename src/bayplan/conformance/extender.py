@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 
 from bayplan.conformance import Context
 from bayplan.conformance.cluster import RecordedCluster
-from bayplan.conformance.decision import best_candidates, scores_by_node
+from bayplan.conformance.decision import scores_by_node
 from bayplan.conformance.report import Difference, compare
 from bayplan.conformance.scripted_extender import ScriptedExtender
 from bayplan.cycle import Decision
@@ -109,7 +109,7 @@ async def _try(cluster: RecordedCluster, pod: Pod, line: Mapping[str, Any], exte
 def _recorded_candidate(decision: Decision, line: Mapping[str, Any], n_sent: int) -> tuple[str, Sequence[Pod]]:
     """The nominated node with its victims: the recorded one, if it ranks first with ours."""
     considered = decision.record.preemption
-    best = list(best_candidates(considered.candidates)) if isinstance(considered, Considered) else []
+    best = considered.best if isinstance(considered, Considered) else []
     following = line["requests"][n_sent:]
     promised = following[0]["body"]["Pod"]["status"].get("nominatedNodeName") if following else None
     for wanted in (promised or line["result"].get("node"), decision.nominate):

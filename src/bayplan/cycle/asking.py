@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bayplan.framework import MAX_SCORE, Candidate, Code, Diagnosis, IntArray, NodeTable, Status, Victims
-from bayplan.framework.candidates import Consulted, none_needed, rank_of
+from bayplan.framework.candidates import Consulted, candidate_of, none_needed
 from bayplan.framework.extenders import MAX_EXTENDER_SCORE, Claim, Extender, ExtenderError, Filtered
 from bayplan.model import ObjectError, Pod
 from bayplan.observe import klog
@@ -145,7 +145,7 @@ class Asking:
         now = datetime.fromtimestamp(self._clock.now(), UTC)
         for name, victims in found.items():
             if victims.pods:
-                candidates.append(Candidate(name, victims, rank_of(victims, now)))
+                candidates.append(candidate_of(name, victims, now))
             elif not extender.is_ignorable:
                 raise ExtenderError(none_needed(name).message)
         return candidates

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple, TypeAlias
 
@@ -15,10 +15,9 @@ PRIORITY_SHIFT: Final = 2**31
 #: Dry runs at once at the least: fewer are hardly cheaper.
 _MIN_CHUNK: Final = 32
 
-#: Lower is better; equal ranks are equally good. In this order: 1. the fewest violated budgets, 2. the lowest
-#: highest priority, 3. the lowest sum of priorities, 4. the fewest victims, 5. the latest start of the most
-#: important ones.
-Rank: TypeAlias = tuple[int, int, int, int, float]
+#: Lower is better: 1. the fewest violated budgets, 2. the lowest highest priority, 3. the lowest sum of
+#: priorities, 4. the fewest victims. Where these are equal, the latest start of the most important victims wins.
+Rank: TypeAlias = tuple[int, int, int, int]
 
 #: Where the cycle state holds `Consulted`, while a PostFilter plugin is asked the second time.
 CONSULTED: Final = "bayplan/consulted"
@@ -54,6 +53,9 @@ class Candidate(NamedTuple):
     node_name: str
     victims: Victims
     rank: Rank
+    #: When the most important victims started, in seconds since the epoch; None if they have not, which counts as
+    #: the moment at which candidates are compared.
+    start: float | None
 
 
 class Consulted(NamedTuple):
@@ -69,18 +71,31 @@ class Considered(NamedTuple):
     candidates: Sequence[Candidate]
     #: Node → why evicting pods there does not help.
     refused: dict[str, Status]
+    #: When that was, in seconds since the epoch.
+    now: float
+
+    @property
+    def best(self) -> list[Candidate]:
+        """The candidates that rank first, equally good, in the order in which they were found."""
+        candidates, now = self.candidates, self.now
+        lowest = min([each.rank for each in candidates])
+        tied = [each for each in candidates if each.rank == lowest]
+        starts = [now if each.start is None else each.start for each in tied]
+        latest = max(starts)
+        return [each for each, start in zip(tied, starts, strict=True) if start == latest]
 
 
-def rank_of(victims: Victims, now: datetime) -> Rank:
+def candidate_of(node_name: str, victims: Victims, now: datetime) -> Candidate:
+    """The candidate with these victims, of which there is at least one."""
     pods = victims.pods
-    earliest = earliest_start_time(pods, now)
-    return (
+    rank = (
         victims.n_violations,
         pods[0].priority,
         sum(pod.priority + PRIORITY_SHIFT for pod in pods),
         len(pods),
-        -earliest.timestamp() if earliest is not None else 0.0,
     )
+    earliest = earliest_start_time(pods, now)
+    return Candidate(node_name, victims, rank, None if earliest in (None, now) else earliest.timestamp())
 
 
 class Search:
@@ -97,11 +112,17 @@ class Search:
         """Those that violate no budget first."""
         return self._sparing + self._violating
 
-    def note(self, node_name: str, found: Candidate | Status) -> None:
-        if isinstance(found, Status):
-            self.refused[node_name] = found
-        else:
-            (self._violating if found.victims.n_violations else self._sparing).append(found)
+    def note(self, found: Iterable[tuple[str, Candidate | Status]]) -> None:
+        """What was found at nodes, by name; no further than is needed."""
+        n_missing = self._n_missing
+        for node_name, each in found:
+            if isinstance(each, Status):
+                self.refused[node_name] = each
+                continue
+            (self._violating if each.rank[0] else self._sparing).append(each)
+            n_missing -= 1
+            if n_missing <= 0 and self._sparing:
+                return
 
     @property
     def is_over(self) -> bool:

@@ -42,6 +42,9 @@ class FlatPods:
         priorities = np.fromiter((pod.priority for pod in pods), np.int64, len(pods))
         started = [pod.started_micros for pod in pods]
         starts = np.array([now_micros if start is None else start for start in started], dtype=np.int64)
+        has_not = np.array([start is None for start in started], dtype=np.bool_)
+        # A pod that has not started counts as started now: after all others, unless clocks differ.
+        is_lasting = not has_not.any() or bool((starts[~has_not] < now_micros).all())
         order = np.lexsort((starts, -priorities, self.of_node[kept]))
         kept = kept[order]
         return RankedPods(
@@ -50,7 +53,9 @@ class FlatPods:
             self.kinds[kept],
             priorities[order],
             starts[order],
+            has_not[order],
             budgets,
+            is_lasting=is_lasting,
         )
 
 
@@ -64,13 +69,19 @@ class RankedPods:
         kinds: IntArray,
         priorities: IntArray,
         starts: IntArray,
+        has_not_started: BoolArray,
         budgets: Budgets,
+        *,
+        is_lasting: bool,
     ) -> None:
         self.pods = pods
         self.of_node = of_node
         self.kinds = kinds
         self._priorities = priorities
         self._starts = starts
+        self._has_not_started = has_not_started
+        #: Whether the order will be the same at any later time.
+        self.is_lasting = is_lasting
         #: Where in the arrays each node's pods begin.
         self._firsts = _firsts(of_node)
         #: bool, shape (n_pods,): whose eviction a budget forbids; None if nobody's.
@@ -99,8 +110,9 @@ class RankedPods:
         for turn in range(int(sizes.max())):
             yield order[self._firsts[sizes > turn] + turn]
 
-    def victims(self, is_victim: BoolArray) -> dict[int, tuple[Victims, Rank]]:
-        """Position of a node → its victims, the most important first, and their rank; nodes without are absent."""
+    def victims(self, is_victim: BoolArray) -> dict[int, tuple[Victims, Rank, float | None]]:
+        """Position of a node → its victims, the most important first, with their rank and their start (see
+        Candidate); nodes without are absent."""
         chosen = np.flatnonzero(is_victim)
         if not len(chosen):
             return {}
@@ -115,8 +127,8 @@ class RankedPods:
         priorities = self._priorities[chosen]
         leading = chosen[firsts]
         pods = [self.pods[i] for i in chosen.tolist()]
-        found: dict[int, tuple[Victims, Rank]] = {}
-        for node, first, size, n_violations, highest, total, start in zip(
+        found: dict[int, tuple[Victims, Rank, float | None]] = {}
+        for node, first, size, n_violations, highest, total, start, has_not in zip(
             self.of_node[leading].tolist(),
             firsts.tolist(),
             sizes.tolist(),
@@ -125,10 +137,11 @@ class RankedPods:
             (np.add.reduceat(priorities, firsts) + sizes * PRIORITY_SHIFT).tolist(),
             # The first is the most important, and of those as important the one that started first.
             self._starts[leading].tolist(),
+            self._has_not_started[leading].tolist(),
             strict=True,
         ):
-            rank = (n_violations, highest, total, size, -(start / 10**6))
-            found[node] = Victims(tuple(pods[first : first + size]), n_violations), rank
+            victims = Victims(tuple(pods[first : first + size]), n_violations)
+            found[node] = victims, (n_violations, highest, total, size), None if has_not else start / 10**6
         return found
 
 

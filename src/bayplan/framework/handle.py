@@ -6,7 +6,7 @@ the cluster. During a scheduling cycle the snapshot stands still.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -63,6 +63,10 @@ class Snapshot(Protocol):
     @property
     def node_changes(self) -> Changes:
         """The rows whose node changed."""
+
+    @property
+    def lowest_priority(self) -> int | None:
+        """The lowest priority of a pod on any node; None if there is none."""
 
     def pods(self) -> Iterable[Pod]:
         """Every pod on any node."""
@@ -137,7 +141,7 @@ class Nominator(Protocol):
 
     def nominated(self, node_name: str) -> Sequence[Pod]: ...
 
-    def nodes(self) -> Iterable[str]:
+    def nodes(self) -> Collection[str]:
         """The nodes that have nominated pods."""
 
 
@@ -154,7 +158,7 @@ class AmountsWhatIf(Protocol):
         """A pod of kind *kinds[i]* fewer on the node at *positions[i]*."""
 
     def filter(self) -> FilterOutcome:
-        """The profile's Filter plugins on these nodes, without nominated pods."""
+        """The profile's Filter plugins on these nodes, nominated pods counted."""
 
 
 class Evaluation(Protocol):
@@ -174,10 +178,16 @@ class Evaluation(Protocol):
         """Whether Filter, for the pod of *state*, looks at nothing of a node but the object and the amounts
         requested on it (`Reads.RESOURCES`)."""
 
-    def contested_nodes(self, pod: Pod) -> Set[str]:
-        """The nodes with nominated pods that *pod* must leave room for."""
+    def rivals(self, pod: Pod) -> Mapping[int, Sequence[Pod]]:
+        """Row → the nominated pods there that *pod* must leave room for; rows without are absent."""
 
-    def amounts_what_if(self, state: Any, pod: Pod, rows: IntArray, kinds: Sequence[Pod]) -> AmountsWhatIf:
+    def kept_dry_runs(self, state: Any, pod: Pod) -> dict[int, Any] | None:
+        """Row → what was put there for pods like *pod*, where neither the node nor the pods on it have changed
+        since; None where more than that decides."""
+
+    def amounts_what_if(
+        self, state: Any, pod: Pod, rows: IntArray, kinds: Sequence[Pod], rivals: Mapping[int, Sequence[Pod]]
+    ) -> AmountsWhatIf:
         """A what-if on the nodes at *rows* in which pods that request what one of *kinds* does can be moved; only
         where `judges_by_amounts`."""
 

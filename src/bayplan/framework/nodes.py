@@ -150,6 +150,8 @@ class TermColumn(NamedTuple):
     weight: int
     #: int64, shape (n_nodes,)
     carriers: IntArray
+    #: The same for each domain of the term's key: `domains(term.topology_key).totals(carriers)`.
+    in_domains: IntArray
 
 
 class NodeTable(ABC):
@@ -248,6 +250,11 @@ class NodeTable(ABC):
     @abstractmethod
     def count_pods(self, query: PodQuery) -> IntArray:
         """How many pods on each node match *query*; kept up to date, so asking again is cheap."""
+
+    def count_pods_in_domains(self, key: str, query: PodQuery) -> IntArray:
+        """How many pods in each topology domain match *query*: `domains(key).totals(count_pods(query))`, kept
+        up to date as well."""
+        return self.domains(key).totals(self.count_pods(query))
 
     @property
     @abstractmethod

@@ -13,9 +13,11 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayplan.framework.candidates import (
     CONSULTED,
@@ -26,8 +28,8 @@ from bayplan.framework.candidates import (
     DryRun,
     Search,
     Victims,
+    candidate_of,
     none_needed,
-    rank_of,
 )
 from bayplan.framework.diagnosis import Diagnosis, none_available
 from bayplan.framework.disruption import split_by_budget
@@ -47,6 +49,8 @@ NO_CANDIDATE: Final = "no candidate node for preemption"
 TERMINATING: Final = "not eligible due to a terminating pod on the nominated node."
 #: Overriding one of these makes a dry run depend on more than the pods of its node.
 ONE_BY_ONE: Final = ("take_away", "is_satisfied", "select_victims")
+#: Overriding one of these makes a dry run depend on more than a pod like this one, the node and its pods.
+KEPT: Final = ("is_victim", "no_victims", "potential_victims")
 
 
 class Preemption:
@@ -67,6 +71,8 @@ class Preemption:
         #: Nobody has changed the rule, so it need not be called for every pod.
         self._goes_by_priority = type(self).is_victim is Preemption.is_victim
         self._random = random.Random(handle.seed)  # noqa: S311  where to begin looking, not a secret
+        #: The names of all nodes, and what was said of the nodes at some rows.
+        self._last_refused: tuple[NDArray[np.object_], IntArray, dict[str, Status]] | None = None
 
     # --- what a policy may change -----------------------------------------------------------------
 
@@ -119,15 +125,17 @@ class Preemption:
 
     def preempt(self, state: CycleState, pod: Pod, diagnosis: Diagnosis) -> PostFilterResult:
         if (consulted := state.get(CONSULTED, Consulted)) is not None:
-            return _after_consulting(consulted)
+            return _after_consulting(consulted, self._now())
         if reason := self.why_not_eligible(state, pod, diagnosis):
             return PostFilterResult(None, Status.unschedulable(reason))
-        candidates, refused = considered = self._find_candidates(state, pod, diagnosis)
-        if not candidates:
-            errors = [status.message for status in refused.values() if status.code is Code.ERROR]
+        considered = self._find_candidates(state, pod, diagnosis)
+        if not considered.candidates:
+            # The same is said of many nodes, one after another.
+            runs = [list(run) for _, run in groupby(considered.refused.values(), id)]
+            errors = [run[0].message for run in runs if run[0].code is Code.ERROR]
             if errors:
                 return PostFilterResult(None, Status.failed(_joined(errors)), detail=considered)
-            message = _not_helpful(len(diagnosis.nodes), refused)
+            message = _not_helpful(len(diagnosis.nodes), [(run[0], len(run)) for run in runs])
             return PostFilterResult("", Status.unschedulable(message), detail=considered)
         return _best_of(considered)
 
@@ -135,28 +143,47 @@ class Preemption:
         """Dry runs on the nodes where evicting pods may help, until there are enough candidates."""
         rows = diagnosis.rows_with(Code.UNSCHEDULABLE)
         search = Search(self._n_candidates(len(rows)))
+        now = self._now()
         if not len(rows):
-            return Considered([], {})
-        budgets = self._budgets.list()
-        dry_run = self._dry_run_by(DryRun(state, pod, budgets, self._now()))
+            return Considered([], {}, now.timestamp())
         order = np.roll(rows, -self._random.randrange(len(rows)))
+        if self._may_evict_nobody(pod):
+            return Considered([], self._refused_at(rows), now.timestamp())
+        dry_run = self._dry_run_by(DryRun(state, pod, self._budgets.list(), now))
         while len(order) and not search.is_over:
             chunk, order = np.split(order, [search.n_next])
-            for node_name, found in dry_run(chunk):
-                search.note(node_name, found)
-                if search.is_over:
-                    break
-        return Considered(search.candidates, search.refused)
+            search.note(dry_run(chunk))
+        return Considered(search.candidates, search.refused, now.timestamp())
+
+    def _may_evict_nobody(self, pod: Pod) -> bool:
+        """Whether every dry run would find, and say in our words, that there is nobody to evict."""
+        if not self._is_ours((*ONE_BY_ONE, *KEPT)):
+            return False
+        lowest = self._handle.snapshot.lowest_priority
+        return lowest is None or lowest >= pod.priority
+
+    def _refused_at(self, rows: IntArray) -> dict[str, Status]:
+        """That there is nobody to evict at any of *rows*; the same object as last time where it is the same nodes,
+        for records keep it, and pods that fit nowhere come again and again."""
+        names = self._handle.snapshot.nodes.names
+        last = self._last_refused
+        if last is None or last[0] is not names or not np.array_equal(last[1], rows):
+            last = self._last_refused = names, rows, dict.fromkeys(names[rows].tolist(), NO_VICTIMS)
+        return last[2]
+
+    def _is_ours(self, rules: Sequence[str]) -> bool:
+        """Whether nobody has changed any of *rules*."""
+        return all(getattr(type(self), name) is getattr(Preemption, name) for name in rules)
 
     def _n_candidates(self, n_nodes: int) -> int:
         return min(max(n_nodes * self._percentage // 100, self._absolute), n_nodes)
 
     def _dry_run_by(self, given: DryRun) -> Callable[[IntArray], Iterable[tuple[str, Candidate | Status]]]:
         """Many nodes at once if that comes to the same, else one by one: rows → what was found at each."""
-        is_ours = all(getattr(type(self), name) is getattr(Preemption, name) for name in ONE_BY_ONE)
-        if is_ours and self._handle.evaluation.judges_by_amounts(given.state):
+        if self._is_ours(ONE_BY_ONE) and self._handle.evaluation.judges_by_amounts(given.state):
+            kept = self._handle.evaluation.kept_dry_runs(given.state, given.pod) if self._is_ours(KEPT) else None
             return BatchedDryRun(
-                given, self._handle, self.potential_victims, self._dry_run_one, self.no_victims
+                given, self._handle, self.potential_victims, self._dry_run_one, self.no_victims, kept
             ).at
         return lambda rows: self._one_by_one(given, rows)
 
@@ -177,7 +204,7 @@ class Preemption:
             return found
         if not found.pods:
             return none_needed(node.name)
-        return Candidate(node.name, found, rank_of(found, given.now))
+        return candidate_of(node.name, found, given.now)
 
     def potential_victims(self, node: NodeInfo, pod: Pod) -> list[Pod]:
         """The pods of *node* that *pod* may evict."""
@@ -237,13 +264,13 @@ class Preemption:
 
 
 def _best_of(considered: Considered) -> PostFilterResult:
-    best = min(considered.candidates, key=lambda candidate: candidate.rank)
+    best = considered.best[0]
     return PostFilterResult(best.node_name, Status.success(), best.victims.pods, considered)
 
 
-def _after_consulting(consulted: Consulted) -> PostFilterResult:
+def _after_consulting(consulted: Consulted, now: datetime) -> PostFilterResult:
     """The same question again, now that the extenders have spoken on the candidates."""
-    considered = Considered(consulted.candidates, {})
+    considered = Considered(consulted.candidates, {}, now.timestamp())
     if not consulted.status.is_success:
         return PostFilterResult(None, consulted.status, detail=considered)
     if not consulted.candidates:
@@ -261,10 +288,16 @@ def _is_being_preempted(pod: Pod) -> bool:
     )
 
 
-def _not_helpful(n_nodes: int, refused: dict[str, Status]) -> str:
-    reasons = Counter(reason for status in refused.values() for reason in status.reasons)
-    if len(refused) < n_nodes:
-        reasons["Preemption is not helpful for scheduling"] += n_nodes - len(refused)
+def _not_helpful(n_nodes: int, refusals: Iterable[tuple[Status, int]]) -> str:
+    """*refusals*: what was said of nodes, and of how many."""
+    reasons: Counter[str] = Counter()
+    n_untried = n_nodes
+    for status, count in refusals:
+        n_untried -= count
+        for reason in status.reasons:
+            reasons[reason] += count
+    if n_untried:
+        reasons["Preemption is not helpful for scheduling"] += n_untried
     return none_available(n_nodes, reasons)
 
 

@@ -36,6 +36,8 @@ MAX_PERMIT_SECONDS: Final = 15 * 60
 
 #: What a Filter plugin may read whose answer follows from the node objects and the amounts requested.
 _AMOUNTS: Final = (Reads.NODE, Reads.ALL_NODES, Reads.RESOURCES)
+#: What one may read whose answer about a node follows from that node and the pods on it.
+_ALONE: Final = (Reads.NODE, Reads.RESOURCES, Reads.USAGE)
 
 
 #: Candidates go out, what extenders left of them comes in, a result is returned.
@@ -253,6 +255,19 @@ class Runner:
         if any(bound.is_per_node or bound.plugin.reads not in _AMOUNTS for bound in asked):
             return False
         return state.skip_filter >= self._add_pod.keys() | self._remove_pod.keys()
+
+    def filters_each_alone(self, state: CycleState, pod: Pod) -> bool:
+        """Whether what Filter says of a node, for *pod* and pods like it, follows from that node and its pods."""
+        template = state.template
+        if template is None:
+            return False
+        asked = [bound for bound in self._plugins.on("filter") if bound.name not in state.skip_filter]
+        if any(bound.plugin.reads not in _ALONE for bound in asked):
+            return False
+        try:
+            return all(template.sign(bound, pod) is not None for bound in asked)
+        except Exception:  # the plugin's own; it is told when it is asked for answers
+            return False
 
     def post_filter(self, state: CycleState, pod: Pod, diagnosis: Diagnosis) -> PostFilterResult:
         steps = self.post_filter_steps(state, pod, diagnosis)

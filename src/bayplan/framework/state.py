@@ -6,7 +6,7 @@ that the original is not disturbed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, runtime_checkable
 
 if TYPE_CHECKING:
@@ -61,6 +61,19 @@ class CycleState:
 
     def keys(self) -> Iterable[str]:
         return self._values.keys()
+
+    def alike(self, key: str, make: Callable[[], T]) -> T:
+        """What *make* gives, called once for all pods that differ in nothing but their names.
+
+        It must follow from the pod, and from objects other than nodes and pods: when one of those changes, *make*
+        is called again. Nobody may change what it gives.
+        """
+        if self.template is None:
+            return make()
+        known = self.template.known
+        if key not in known:
+            known[key] = make()
+        return cast("T", known[key])
 
     def delete(self, key: str) -> None:
         self._values.pop(key, None)

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bayplan.framework import Code
-from bayplan.plugins._affinity_terms import Target, query_all
 
 if TYPE_CHECKING:
     from bayplan.framework import BoolArray, IntArray, NodeTable, TermColumn, Verdict
     from bayplan.model import Pod
+    from bayplan.plugins._affinity_terms import Target, Targets
 
 AFFINITY: Final = "node(s) didn't match pod affinity rules"
 ANTI_AFFINITY: Final = "node(s) didn't match pod anti-affinity rules"
@@ -35,54 +35,58 @@ class Rejected(NamedTuple):
         ):
             if mask is None:
                 continue
-            where = mask if nodes.is_whole else mask[nodes.rows]
-            first = where if seen is None else where & ~seen
-            seen = where if seen is None else seen | where
+            where = mask if nodes.is_whole else mask.take(nodes.rows)
+            if seen is None:
+                first = seen = where
+            else:
+                first = where > seen
+                seen = seen | where
+                if not first.any():
+                    continue
             verdict = verdict.reject(first, reason, code)
         return verdict
 
 
-def far_from_required(nodes: NodeTable, pod: Pod, targets: tuple[Target, ...]) -> BoolArray | None:
+def far_from_required(nodes: NodeTable, pod: Pod, targets: Targets) -> BoolArray | None:
     """The nodes that are not, for every term, in a domain with a pod that meets all terms."""
-    if not targets:
+    if not targets.required:
         return None
-    counts = nodes.count_pods(query_all(targets))
     far: BoolArray | None = None
     unlabelled: BoolArray | None = None
     is_anywhere = False
-    for key in {target.topology_key: None for target in targets}:
+    for key in {target.topology_key: None for target in targets.required}:
         domains = nodes.domains(key)
-        absent = domains.totals(counts) <= 0
+        absent = nodes.count_pods_in_domains(key, targets.all_required) <= 0
         if domains.missing is not None:
             absent[-1] = True
             unlabelled = _or(unlabelled, domains.missing)
         is_anywhere = is_anywhere or not absent.all()
         far = _or(far, domains.at_nodes(absent))
     # The first of a group of pods that want to be near each other may start anywhere.
-    if not is_anywhere and all(target.matches(pod) for target in targets):
+    if not is_anywhere and all(target.matches(pod) for target in targets.required):
         return unlabelled
     return far
 
 
 def near_unwanted(nodes: NodeTable, targets: tuple[Target, ...]) -> BoolArray | None:
     """The nodes in a domain with a pod that the pod's own anti-affinity speaks of."""
-    return _share_domain(nodes, ((target.topology_key, nodes.count_pods(target.query)) for target in targets))
+    return _share_domain(nodes, ((key, nodes.count_pods_in_domains(key, query)) for key, query in targets))
 
 
 def near_carriers(nodes: NodeTable, terms: Iterable[TermColumn]) -> BoolArray | None:
     """The nodes in a domain with a pod that carries one of *terms*."""
-    return _share_domain(nodes, ((term.topology_key, carriers) for term, _, carriers in terms))
+    return _share_domain(nodes, ((term.topology_key, in_domains) for term, _, _, in_domains in terms))
 
 
-def _share_domain(nodes: NodeTable, columns: Iterable[tuple[str, IntArray]]) -> BoolArray | None:
-    """The nodes whose domain, by the key of a column, has a node above 0 in that column; None if none has."""
+def _share_domain(nodes: NodeTable, counts: Iterable[tuple[str, IntArray]]) -> BoolArray | None:
+    """The nodes whose domain, by the key that goes with the counts, is above 0 in them; None if none is."""
     by_key: dict[str, IntArray] = {}
-    for key, column in columns:
-        by_key[key] = by_key[key] + column if key in by_key else column
+    for key, in_domains in counts:
+        by_key[key] = by_key[key] + in_domains if key in by_key else in_domains
     mask: BoolArray | None = None
-    for key, column in by_key.items():
+    for key, in_domains in by_key.items():
         domains = nodes.domains(key)
-        taken = domains.totals(column) > 0
+        taken = in_domains > 0
         if domains.missing is not None:
             taken[-1] = False
         if taken.any():

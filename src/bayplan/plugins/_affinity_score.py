@@ -16,30 +16,31 @@ if TYPE_CHECKING:
 
 
 class Preference(NamedTuple):
-    """Each pod in *column* is worth *weight* to all nodes of its domain."""
+    """Each pod counted in a domain is worth *weight* to all nodes of that domain."""
 
     topology_key: str
     weight: int
-    column: IntArray
+    #: One entry per domain, as `Domains.totals` has them.
+    in_domains: IntArray
 
 
 def own_preferences(nodes: NodeTable, targets: Iterable[tuple[int, Target]]) -> Iterable[Preference]:
     """What the pod's own terms say; the weights of anti-affinity are negative."""
-    for weight, target in targets:
-        yield Preference(target.topology_key, weight, nodes.count_pods(target.query))
+    for weight, (key, query) in targets:
+        yield Preference(key, weight, nodes.count_pods_in_domains(key, query))
 
 
 def preferences_of_others(
     nodes: NodeTable, pod: Pod, namespaces: Namespaces, hard_weight: int
 ) -> Iterable[Preference]:
     """What the terms of pods on nodes say of *pod*; a required affinity counts with *hard_weight*."""
-    for term, weight, carriers in namespaces.terms_about(pod, nodes, TermKind.PREFERRED_AFFINITY):
-        yield Preference(term.topology_key, weight, carriers)
-    for term, weight, carriers in namespaces.terms_about(pod, nodes, TermKind.PREFERRED_ANTI_AFFINITY):
-        yield Preference(term.topology_key, -weight, carriers)
+    for term, weight, _, in_domains in namespaces.terms_about(pod, nodes, TermKind.PREFERRED_AFFINITY):
+        yield Preference(term.topology_key, weight, in_domains)
+    for term, weight, _, in_domains in namespaces.terms_about(pod, nodes, TermKind.PREFERRED_ANTI_AFFINITY):
+        yield Preference(term.topology_key, -weight, in_domains)
     if hard_weight > 0:
-        for term, _, carriers in namespaces.terms_about(pod, nodes, TermKind.REQUIRED_AFFINITY):
-            yield Preference(term.topology_key, hard_weight, carriers)
+        for term, _, _, in_domains in namespaces.terms_about(pod, nodes, TermKind.REQUIRED_AFFINITY):
+            yield Preference(term.topology_key, hard_weight, in_domains)
 
 
 def affinity_scores(nodes: NodeTable, preferences: Iterable[Preference]) -> IntArray | None:
@@ -49,26 +50,20 @@ def affinity_scores(nodes: NodeTable, preferences: Iterable[Preference]) -> IntA
     """
     by_key: dict[str, IntArray] = {}
     applies = False
-    for key, weight, column in preferences:
-        applies = applies or _applies(nodes, key, column)
-        weighed = column * weight
+    for key, weight, in_domains in preferences:
+        applies = applies or bool(in_domains[: nodes.domains(key).n_domains].any())
+        weighed = in_domains * weight
         by_key[key] = by_key[key] + weighed if key in by_key else weighed
     if not applies:
         return None
     scores: IntArray | None = None
     for key, weighed in by_key.items():
         domains = nodes.domains(key)
-        totals = domains.totals(weighed)
         if domains.missing is not None:
-            totals[-1] = 0
-        at_nodes = domains.at_nodes(totals)
+            weighed[-1] = 0
+        at_nodes = domains.at_nodes(weighed)
         scores = at_nodes if scores is None else scores + at_nodes
     return scores
-
-
-def _applies(nodes: NodeTable, key: str, column: IntArray) -> bool:
-    missing = nodes.domains(key).missing
-    return bool(column.any() if missing is None else column[~missing].any())
 
 
 def normalized(scores: IntArray) -> IntArray:

@@ -14,33 +14,39 @@ from bayplan.model import Namespace, Selector
 
 if TYPE_CHECKING:
     from bayplan.framework import Informers, NodeTable, TermColumn, TermKind
-    from bayplan.model import AffinityTerm, Pod
+    from bayplan.model import AffinityTerm, AffinityTerms, Pod
 
 
 class Target(NamedTuple):
     """The pods that a term speaks of, and the key whose domains matter."""
 
-    #: None for any namespace.
-    namespaces: frozenset[str] | None
-    selector: Selector
     topology_key: str
-
-    @property
-    def query(self) -> PodQuery:
-        return PodQuery(self.namespaces, (self.selector,))
+    query: PodQuery
 
     def matches(self, pod: Pod) -> bool:
-        in_namespace = self.namespaces is None or pod.namespace in self.namespaces
-        return in_namespace and self.selector.matches(pod.labels)
+        namespaces, selectors, _ = self.query
+        in_namespace = namespaces is None or pod.namespace in namespaces
+        return in_namespace and all(selector.matches(pod.labels) for selector in selectors)
+
+
+class Targets(NamedTuple):
+    """Whom the terms of a pod speak of."""
+
+    required: tuple[Target, ...]
+    #: The pods that every required term speaks of.
+    all_required: PodQuery
+    anti_required: tuple[Target, ...]
+    #: With the weights of preferred terms; those of anti-affinity are negative.
+    weighed: tuple[tuple[int, Target], ...]
 
 
 def query_all(targets: tuple[Target, ...]) -> PodQuery:
     """The pods that every one of *targets* speaks of."""
     namespaces: frozenset[str] | None = None
     for target in targets:
-        if target.namespaces is not None:
-            namespaces = target.namespaces if namespaces is None else namespaces & target.namespaces
-    return PodQuery(namespaces, tuple(target.selector for target in targets))
+        if (own := target.query.namespaces) is not None:
+            namespaces = own if namespaces is None else namespaces & own
+    return PodQuery(namespaces, tuple(selector for target in targets for selector in target.query.selectors))
 
 
 class Namespaces:
@@ -67,9 +73,21 @@ class Namespaces:
         namespace = self._lister.get(name)
         return namespace.labels if namespace is not None else {}
 
-    def target(self, term: AffinityTerm) -> Target:
-        """What a term of the pod being scheduled speaks of."""
-        return Target(self._names(term), term.selector, term.topology_key)
+    def targets(self, terms: AffinityTerms) -> Targets:
+        """Whom the terms of the pod being scheduled speak of."""
+        required = tuple([self._target(term) for term in terms.required])
+        return Targets(
+            required,
+            query_all(required),
+            tuple([self._target(term) for term in terms.anti_required]),
+            (
+                *((weight, self._target(term)) for weight, term in terms.preferred),
+                *((-weight, self._target(term)) for weight, term in terms.anti_preferred),
+            ),
+        )
+
+    def _target(self, term: AffinityTerm) -> Target:
+        return Target(term.topology_key, PodQuery(self._names(term), (term.selector,)))
 
     def _names(self, term: AffinityTerm) -> frozenset[str] | None:
         selector = term.namespace_selector

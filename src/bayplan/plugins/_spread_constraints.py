@@ -13,7 +13,7 @@ from bayplan.plugins._default_selector import DefaultSelectors
 
 if TYPE_CHECKING:
     from bayplan.config.args import PodTopologySpreadArgs
-    from bayplan.framework import BoolArray, Informers, IntArray, NodeTable
+    from bayplan.framework import BoolArray, Domains, Informers, IntArray, NodeTable
     from bayplan.model import Pod, TopologySpreadConstraint
 
 HARD: Final = "DoNotSchedule"
@@ -106,7 +106,24 @@ def count_matching(nodes: NodeTable, pod: Pod, constraint: Constraint) -> IntArr
     """How many pods of each node the constraint counts; an empty selector counts none, as in kube-scheduler."""
     if constraint.selector.is_empty:
         return np.zeros(len(nodes), dtype=np.int64)
-    return nodes.count_pods(PodQuery(frozenset((pod.namespace,)), (constraint.selector,), terminating=False))
+    return nodes.count_pods(_query(pod, constraint))
+
+
+def count_in_domains(
+    nodes: NodeTable, pod: Pod, constraint: Constraint, domains: Domains, counted: BoolArray | None
+) -> IntArray:
+    """The same for each of *domains*, which are those of the constraint's key or fewer; *counted*: the nodes whose
+    pods count, None for all."""
+    if counted is not None:
+        return domains.totals(count_matching(nodes, pod, constraint) * counted)
+    own = nodes.domains(constraint.topology_key)
+    if domains is not own or constraint.selector.is_empty:
+        return domains.totals(count_matching(nodes, pod, constraint))
+    return nodes.count_pods_in_domains(constraint.topology_key, _query(pod, constraint))
+
+
+def _query(pod: Pod, constraint: Constraint) -> PodQuery:
+    return PodQuery(frozenset((pod.namespace,)), (constraint.selector,), terminating=False)
 
 
 def nodes_with_keys(nodes: NodeTable, constraints: Iterable[Constraint]) -> BoolArray | None:

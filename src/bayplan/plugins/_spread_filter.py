@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bayplan.framework import Code
-from bayplan.plugins._spread_constraints import Constraint, count_matching, counted_nodes, nodes_with_keys
+from bayplan.plugins._spread_constraints import Constraint, count_in_domains, counted_nodes, nodes_with_keys
 
 if TYPE_CHECKING:
     from bayplan.framework import BoolArray, Domains, IntArray, NodeTable, Verdict
@@ -117,10 +117,9 @@ class SpreadState:
 def _tally(nodes: NodeTable, pod: Pod, constraint: Constraint, candidates: BoolArray | None) -> Tally:
     domains = nodes.domains(constraint.topology_key)
     counted = counted_nodes(nodes, pod, constraint, candidates)
-    matching = count_matching(nodes, pod, constraint)
-    totals = domains.totals(matching if counted is None else matching * counted)
-    # Where domains are nodes the totals may be the cache's own column, which what-ifs change too.
-    return Tally(constraint, domains, totals if totals is not matching else matching.copy(), counted, pod)
+    totals = count_in_domains(nodes, pod, constraint, domains, counted)
+    # They may be the cache's own, which what-ifs change too.
+    return Tally(constraint, domains, totals.copy(), counted, pod)
 
 
 def _also(mask: BoolArray | None, more: BoolArray, *, unless: BoolArray | None) -> BoolArray:

@@ -6,8 +6,9 @@ not outweighed by keys with many.
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from bayplan.model import NOTHING
 from bayplan.plugins._spread_constraints import (
     HOSTNAME,
     Constraint,
+    count_in_domains,
     count_matching,
     counted_nodes,
     nodes_with_keys,
@@ -25,6 +27,8 @@ from bayplan.plugins._spread_constraints import (
 if TYPE_CHECKING:
     from bayplan.framework import BoolArray, IntArray, NodeTable
     from bayplan.model import Pod
+
+Number = TypeVar("Number", np.float64, np.int64)
 
 
 class SpreadScores(NamedTuple):
@@ -62,35 +66,52 @@ def spread_scores(
     """The scores of a pod; with *all_keys*, only nodes that have every topology key count and are scored."""
     candidates = nodes_with_keys(whole, constraints) if all_keys else None
     rows = feasible.rows if candidates is None else feasible.rows[candidates[feasible.rows]]
-    sums = None
-    for constraint in constraints:
-        if constraint.topology_key == HOSTNAME and not feasible.has_pods:
-            constraint = constraint._replace(selector=NOTHING)  # the only count that is taken on the node itself
-        scores = _constraint_scores(whole, rows, pod, constraint, candidates)
-        sums = scores if sums is None else sums + scores
-    raw = _rounded(sums) if sums is not None else np.zeros(len(whole), dtype=np.int64)
+    parts = [_part(whole, feasible, rows, pod, constraint, candidates) for constraint in constraints]
+    if len(parts) == 1:
+        raw = parts[0].at_nodes(_rounded(parts[0].scores))  # domains are fewer than nodes
+    else:
+        raw = _rounded(functools.reduce(np.add, [part.at_nodes(part.scores) for part in parts]))
     if candidates is None:
         return SpreadScores(raw, None)
     return SpreadScores(raw * candidates, ~candidates)
 
 
-def _constraint_scores(
-    whole: NodeTable, rows: IntArray, pod: Pod, constraint: Constraint, candidates: BoolArray | None
-) -> NDArray[np.float64]:
-    """What one constraint adds to each node of the whole table; *rows* are the nodes to be scored."""
-    matching = count_matching(whole, pod, constraint)
+class _Part(NamedTuple):
+    """What one constraint adds to the scores."""
+
+    #: One entry per domain.
+    scores: NDArray[np.float64]
+    #: None where each node of the whole table is a domain.
+    domains: Domains | None
+    #: bool, shape (n_nodes,): the nodes to which nothing is added; None for no node.
+    missing: BoolArray | None
+
+    def at_nodes(self, scores: NDArray[Number]) -> NDArray[Number]:
+        """What the nodes of the whole table get, by the domains' *scores*."""
+        spread = scores if self.domains is None else self.domains.at_nodes(scores)
+        return spread if self.missing is None else np.where(self.missing, scores.dtype.type(0), spread)
+
+
+def _part(
+    whole: NodeTable,
+    feasible: NodeTable,
+    rows: IntArray,
+    pod: Pod,
+    constraint: Constraint,
+    candidates: BoolArray | None,
+) -> _Part:
+    """*rows* are the nodes to be scored."""
     domains = whole.domains(constraint.topology_key)
     missing = domains.missing if candidates is None else None
     if constraint.topology_key == HOSTNAME:
-        # A host name means the node itself, whatever the policies say of it.
-        scores = _scores(matching, len(rows), constraint)
-    else:
-        if missing is not None:
-            domains = _absent_is_empty(whole, constraint.topology_key, domains)
-        counted = counted_nodes(whole, pod, constraint, candidates)
-        totals = domains.totals(matching if counted is None else matching * counted)
-        scores = domains.at_nodes(_scores(totals, _n_domains(domains, rows), constraint))
-    return scores if missing is None else np.where(missing, 0.0, scores)
+        # A host name means the node itself, whatever the policies say of it: the only count that is taken there.
+        counted_here = constraint if feasible.has_pods else constraint._replace(selector=NOTHING)
+        return _Part(_scores(count_matching(whole, pod, counted_here), len(rows), constraint), None, missing)
+    if missing is not None:
+        domains = _absent_is_empty(whole, constraint.topology_key, domains)
+    counted = counted_nodes(whole, pod, constraint, candidates)
+    totals = count_in_domains(whole, pod, constraint, domains, counted)
+    return _Part(_scores(totals, _n_domains(domains, rows), constraint), domains, missing)
 
 
 def _scores(counts: IntArray, n_domains: int, constraint: Constraint) -> NDArray[np.float64]:
@@ -104,7 +125,7 @@ def _n_domains(domains: Domains, rows: IntArray) -> int:
     """How many domains the nodes at *rows* are in; nodes without the label are a domain of their own."""
     if domains.missing is None and len(rows) == len(domains.of_node):
         return domains.n_domains
-    return int(np.count_nonzero(np.bincount(domains.of_node[rows])))
+    return int(np.count_nonzero(np.bincount(domains.of_node.take(rows))))
 
 
 def _absent_is_empty(whole: NodeTable, key: str, domains: Domains) -> Domains:
@@ -118,6 +139,7 @@ def _absent_is_empty(whole: NodeTable, key: str, domains: Domains) -> Domains:
 
 def _rounded(scores: NDArray[np.float64]) -> IntArray:
     """Halves away from zero, as Go rounds; scores are never negative."""
-    whole = np.floor(scores)
-    whole += scores - whole >= 0.5
-    return whole.astype(np.int64)
+    rounded: IntArray = (scores * 2).astype(np.int64)  # exact, so that nothing is lost before halves are looked at
+    rounded += 1
+    rounded >>= 1
+    return rounded

@@ -6,7 +6,7 @@ directions: those of the pod speak of pods on nodes, and those of pods on nodes 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,7 +32,7 @@ from bayplan.framework import (
 from bayplan.model import SelectorError
 from bayplan.plugins._affinity_filter import Rejected, far_from_required, near_carriers, near_unwanted
 from bayplan.plugins._affinity_score import affinity_scores, normalized, own_preferences, preferences_of_others
-from bayplan.plugins._affinity_terms import Namespaces, Target
+from bayplan.plugins._affinity_terms import Namespaces, Targets
 from bayplan.plugins._state import NOT_FOUND, fail_all
 
 if TYPE_CHECKING:
@@ -71,23 +71,21 @@ class InterPodAffinity(Plugin):
         repelling = self._namespaces.terms_about(pod, nodes, TermKind.REQUIRED_ANTI_AFFINITY)
         if not (terms.required or terms.anti_required or repelling):
             return Status.skip()
-        rejected = self._rejected(nodes, pod, terms, repelling)
+        rejected = self._rejected(nodes, pod, self._targets(state, terms), repelling)
         if rejected.existing_anti_affinity is None and not (terms.required or terms.anti_required):
             return Status.skip()
         state.write(self.name, rejected)
         return None
 
-    def _rejected(
-        self, nodes: NodeTable, pod: Pod, terms: AffinityTerms, repelling: Iterable[TermColumn]
-    ) -> Rejected:
+    def _rejected(self, nodes: NodeTable, pod: Pod, targets: Targets, repelling: Iterable[TermColumn]) -> Rejected:
         return Rejected(
-            far_from_required(nodes, pod, self._targets(terms.required)),
-            near_unwanted(nodes, self._targets(terms.anti_required)),
+            far_from_required(nodes, pod, targets),
+            near_unwanted(nodes, targets.anti_required),
             near_carriers(nodes, repelling),
         )
 
-    def _targets(self, terms: Iterable[AffinityTerm]) -> tuple[Target, ...]:
-        return tuple([self._namespaces.target(term) for term in terms])
+    def _targets(self, state: CycleState, terms: AffinityTerms) -> Targets:
+        return state.alike(self.name, lambda: self._namespaces.targets(terms))
 
     def add_pod(self, state: CycleState, pod: Pod, pod_to_add: Pod, node: NodeInfo) -> None:
         state.write(self.name, _OUTDATED)  # the counts have followed the pod: Filter reads them again
@@ -102,7 +100,7 @@ class InterPodAffinity(Plugin):
         if rejected is _OUTDATED:
             whole = self.handle.snapshot.nodes
             repelling = self._namespaces.terms_about(pod, whole, TermKind.REQUIRED_ANTI_AFFINITY)
-            rejected = self._rejected(whole, pod, pod.affinity_terms, repelling)
+            rejected = self._rejected(whole, pod, self._targets(state, pod.affinity_terms), repelling)
             state.write(self.name, rejected)
         return rejected.verdict(nodes)
 
@@ -120,22 +118,18 @@ class InterPodAffinity(Plugin):
             return Status.skip_alike()
         whole = self.handle.snapshot.nodes
         others = preferences_of_others(whole, pod, self._namespaces, self.args.hard_pod_affinity_weight)
-        own = own_preferences(whole, self._weighed_targets(terms)) if has_preferences else ()
+        own = own_preferences(whole, self._targets(state, terms).weighed) if has_preferences else ()
         scores = affinity_scores(whole, chain(own, others))
         if scores is None:
             return Status.skip()
         state.write(_SCORES, scores)
         return None
 
-    def _weighed_targets(self, terms: AffinityTerms) -> Iterator[tuple[int, Target]]:
-        for weight, term in terms.preferred:
-            yield weight, self._namespaces.target(term)
-        for weight, term in terms.anti_preferred:
-            yield -weight, self._namespaces.target(term)
-
     def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray | Status:
         scores: IntArray | None = state.get(_SCORES, np.ndarray)
-        return Status.failed(_UNREAD_SCORES) if scores is None else scores.take(nodes.rows)
+        if scores is None:
+            return Status.failed(_UNREAD_SCORES)
+        return scores if nodes.is_whole else scores.take(nodes.rows)
 
     def normalize_score(self, state: CycleState, pod: Pod, scores: IntArray, nodes: NodeTable) -> IntArray:
         return normalized(scores)

@@ -58,11 +58,14 @@ class PodTopologySpread(Plugin):
         labels = frozenset(pod.labels.items())
         return constraints, own, pod.namespace, labels, pod.required_node_affinity, pod.spec.tolerations
 
+    def _of(self, state: CycleState, pod: Pod, action: str) -> tuple[Constraint, ...]:
+        return state.alike(f"{self.name} {action}", lambda: self._constraints.of(pod, action))
+
     # --- Filter -----------------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status | None:
         try:
-            constraints = self._constraints.of(pod, HARD)
+            constraints = self._of(state, pod, HARD)
         except SelectorError as error:
             return Status.failed(
                 f"get constraints from pod: obtaining pod's hard topology spread constraints: {error}"
@@ -91,7 +94,7 @@ class PodTopologySpread(Plugin):
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status | None:
         try:
-            constraints = self._constraints.of(pod, SOFT)
+            constraints = self._of(state, pod, SOFT)
         except SelectorError as error:
             return Status.failed(
                 f"calculating preScoreState: obtaining pod's soft topology spread constraints: {error}"
@@ -106,7 +109,9 @@ class PodTopologySpread(Plugin):
 
     def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray | Status:
         scores = state.get(_SCORES, SpreadScores)
-        return Status.failed(_UNREAD_SCORES) if scores is None else scores.raw.take(nodes.rows)
+        if scores is None:
+            return Status.failed(_UNREAD_SCORES)
+        return scores.raw if nodes.is_whole else scores.raw.take(nodes.rows)
 
     def normalize_score(self, state: CycleState, pod: Pod, scores: IntArray, nodes: NodeTable) -> IntArray:
         return state.read(_SCORES, SpreadScores).normalized(scores, nodes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -74,5 +74,5 @@ class PodNominator:
     def nominated(self, node_name: str) -> Sequence[Pod]:
         return tuple(self._by_node.get(node_name, {}).values())
 
-    def nodes(self) -> Iterable[str]:
+    def nodes(self) -> Collection[str]:
         return tuple(self._by_node)

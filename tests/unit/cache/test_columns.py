@@ -127,11 +127,18 @@ def shown(snapshot: CacheSnapshot) -> dict[str, Any]:
         "claim": table.claim_users("default/c"),
     }
     columns.update({f"query {i}": table.count_pods(query) for i, query in enumerate(QUERIES)})
+    for key in ("zone", "kubernetes.io/hostname"):
+        at_nodes = table.domains(key).at_nodes
+        columns.update(
+            {f"{key} {i}": at_nodes(table.count_pods_in_domains(key, query)) for i, query in enumerate(QUERIES)}
+        )
     columns.update({f"port {i}": table.ports_taken([port]) for i, port in enumerate(PORTS)})
     columns.update({f"selector {i}": table.matches(selector) for i, selector in enumerate(SELECTORS)})
     for kind in TermKind:
         for column in table.affinity_terms(kind):
             columns[f"{kind} {column.term} {column.weight}"] = column.carriers
+            in_domains = table.domains(column.term.topology_key).at_nodes(column.in_domains)
+            columns[f"{kind} {column.term} {column.weight} in domains"] = in_domains
     codes, sets = table.taint_sets()
     columns["taints"] = [[str(taint) for taint in sets[code]] for code in codes]
     for title, column in columns.items():

@@ -210,6 +210,70 @@ def test_kept_answers_equal_a_full_recomputation(sequence: list[Step]) -> None:
     run(sequence)
 
 
+# --- preemption for pods alike ------------------------------------------------------------------------
+
+#: When pods on a full node started: not yet, before the clock begins, after it.
+STARTS: Final = (None, "2023-11-01T00:00:00Z", "2023-11-02T00:00:00Z", "2024-01-02T00:00:00Z")
+#: What may come between two pods for which others must go.
+BETWEEN: Final = ("place a pod", "remove a pod", "update a pod", "nominate", "set an object", "change a node")
+
+
+def full_cluster(starts: list[int]) -> Twins:
+    """Six nodes with two pods each, beside which no important pod fits."""
+    twins = Twins(*_composed())
+    for number in range(6):
+        twins.set_node(pool.node(NODE_NAMES[number], (number % 5, 0, 0, 0, False)))
+        for start in starts[2 * number : 2 * number + 2]:
+            raw = pool.pod("large")
+            raw["status"] = {"startTime": STARTS[start]} if STARTS[start] else {}
+            twins.place(raw, NODE_NAMES[number])
+    return twins
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    starts=st.lists(st.integers(0, len(STARTS) - 1), min_size=12, max_size=12),
+    turns=st.lists(
+        st.tuples(st.sampled_from(("", "", *BETWEEN)), st.integers(0, 11), st.integers(0, 50), st.booleans()),
+        min_size=2,
+        max_size=10,
+    ),
+)
+def test_preemption_for_pods_alike_is_exact(starts: list[int], turns: list[tuple[str, int, int, bool]]) -> None:
+    """Dry runs are kept where nothing changed, and find what dry runs made afresh find, whenever that is."""
+    twins = full_cluster(starts)
+    for what, which, choice, is_carried_out in turns:
+        if what:
+            CHANGES[what](twins, which, choice, choice, 0)
+        twins.clock.advance(choice)
+        raw = pool.pod("important")
+        decision = decide_and_compare(twins, raw)
+        if is_carried_out and decision.nominate:
+            for victim in decision.victims:
+                twins.remove_pod(victim.uid)
+            twins.place(raw, decision.nominate, assume=True)
+
+
+def test_dry_runs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second pod of a kind makes none, and a third only where the node changed."""
+    twins = full_cluster([1] * 12)
+    evaluation = twins.kept.profiles["default-scheduler"].cycle._evaluation
+    tried: list[int] = []
+    what_if = evaluation.amounts_what_if
+
+    def noted(state: CycleState, pod: Pod, rows: IntArray, *more: Any) -> Any:
+        tried.extend(rows.tolist())
+        return what_if(state, pod, rows, *more)
+
+    monkeypatch.setattr(evaluation, "amounts_what_if", noted)
+    for expected in ([0, 1, 2, 3, 4, 5], [], [3]):
+        decide_and_compare(twins, pool.pod("important"))
+        assert sorted(tried) == expected
+        tried.clear()
+        if not expected:
+            twins.place(pool.pod("small"), NODE_NAMES[3])
+
+
 @pytest.mark.parametrize("template", pool.TEMPLATE_NAMES)
 def test_runs_of_one_template_are_exact(template: str) -> None:
     """Pods alike, each placed where it was decided, with one node changed now and then."""

@@ -81,8 +81,8 @@ class Twins:
     def __init__(self, loaded: Loaded, registry: Registry) -> None:
         self._loaded = loaded
         self._registry = registry
-        self._clock = VirtualClock()
-        self.kept = Scheduler(loaded, registry, clock=self._clock, seed=0)
+        self.clock = VirtualClock()
+        self.kept = Scheduler(loaded, registry, clock=self.clock, seed=0)
         self.nodes: dict[str, Raw] = {}
         #: Pods on nodes, by uid.
         self.pods: dict[str, Raw] = {}
@@ -141,7 +141,7 @@ class Twins:
         return profile.cycle.schedule(pod), plain.schedule(Pod.from_dict(copy.deepcopy(raw)))
 
     def _plain(self) -> PlainScheduler:
-        plain = PlainScheduler(self._loaded, self._registry, self._clock)
+        plain = PlainScheduler(self._loaded, self._registry, self.clock)
         for kind, raw in self._objects.values():
             plain.objects.set(kind.from_dict(copy.deepcopy(raw)))
         for raw in self.nodes.values():
@@ -241,7 +241,7 @@ def _preemption(considered: object) -> Any:
         return None
     assert isinstance(considered, Considered)
     candidates = {
-        each.node_name: ([pod.key for pod in each.victims.pods], each.victims.n_violations, each.rank)
+        each.node_name: ([pod.key for pod in each.victims.pods], each.victims.n_violations, each.rank, each.start)
         for each in considered.candidates
     }
     return candidates, {name: _plain_status(status) for name, status in considered.refused.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from unittest.mock import patch
 
@@ -62,10 +62,16 @@ class CountingEvaluation(ProfileEvaluation):
         return super().filter_node(state, pod, node_name)
 
     def amounts_what_if(
-        self, state: CycleState, pod: Pod, rows: IntArray, kinds: Sequence[Pod]
+        self,
+        state: CycleState,
+        pod: Pod,
+        rows: IntArray,
+        kinds: Sequence[Pod],
+        rivals: Mapping[int, Sequence[Pod]],
     ) -> ProfileAmountsWhatIf:
-        self.together += tuple(rows.tolist())
-        return super().amounts_what_if(state, pod, rows, kinds)
+        if kinds:  # without, Filter counts pods that were promised a node
+            self.together += tuple(rows.tolist())
+        return super().amounts_what_if(state, pod, rows, kinds, rivals)
 
 
 class Attempt:
@@ -100,16 +106,22 @@ class Attempt:
 
 def described(result: PostFilterResult) -> dict[str, Any]:
     assert isinstance(result.detail, Considered)
-    found, refused = result.detail
+    found, refused, _ = result.detail
     return {
         "nominated": result.nominated_node_name,
         "status": result.status,
         "victims": [pod.name for pod in result.victims],
         "candidates": [
-            (each.node_name, [pod.name for pod in each.victims.pods], each.victims.n_violations, repr(each.rank))
+            (
+                each.node_name,
+                [pod.name for pod in each.victims.pods],
+                each.victims.n_violations,
+                each.rank,
+                repr(each.start),
+            )
             for each in found
         ],
-        "refused": [(name, status.code, status.reasons, status.plugin) for name, status in refused.items()],
+        "refused": {name: (status.code, status.reasons, status.plugin) for name, status in refused.items()},
     }
 
 
@@ -317,8 +329,8 @@ def test_affinity_of_pods_there_goes_one_by_one() -> None:
     assert attempt.evaluation.together == ()
 
 
-def test_node_with_nominated_pod_goes_alone() -> None:
-    """Only the node that was promised to somebody of at least the same priority."""
+def test_nominated_pods_count_in_batch() -> None:
+    """Those of at least the same priority take room on the node that they were promised."""
     harness = full_cluster()
     harness.scheduler.nominator.add(make_pod("rival", cpu="1", priority=10), "n1")
     harness.scheduler.nominator.add(make_pod("lesser", cpu="1", priority=5), "n2")
@@ -326,8 +338,9 @@ def test_node_with_nominated_pod_goes_alone() -> None:
 
     found = attempt.preempt(Preemption)
 
-    assert sorted(attempt.evaluation.together) == [0, 2]
-    assert attempt.evaluation.n_single > 0
+    assert sorted(attempt.evaluation.together) == [0, 1, 2]
+    assert attempt.evaluation.n_single == 0
+    assert {each[0]: len(each[1]) for each in found["candidates"]} == {"n0": 3, "n1": 4, "n2": 3}
     assert found == attempt.preempt(OneByOne)
 
 
@@ -428,7 +441,7 @@ def test_all_amounts_follow_the_pods() -> None:
 
     assert attempt.evaluation.n_single == 0
     assert found == attempt.preempt(OneByOne)
-    assert [len(victims) for _, victims, _, _ in found["candidates"]] == [2, 2, 2]
+    assert [len(victims) for _, victims, *_ in found["candidates"]] == [2, 2, 2]
 
 
 def test_node_that_fits_as_it_is_is_an_error() -> None:
