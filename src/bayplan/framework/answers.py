@@ -14,7 +14,7 @@ import numpy as np
 
 from bayplan.framework.calls import Bound, Caller, wrapped
 from bayplan.framework.nodes import NodeTable
-from bayplan.framework.outcomes import PluginScores
+from bayplan.framework.outcomes import FreshScores, PluginScores, ScoreOutcome
 from bayplan.framework.state import CycleState
 from bayplan.framework.status import Status
 from bayplan.framework.verdict import IntArray, Verdict
@@ -44,7 +44,8 @@ class Answers(Protocol):
 
     def scores(self, scorer: Scorer, state: CycleState, pod: Pod, nodes: NodeTable) -> PluginScores | Status: ...
 
-    def totals(self, state: CycleState, nodes: NodeTable, by_plugin: Mapping[str, PluginScores]) -> IntArray: ...
+    def outcome(self, nodes: NodeTable, by_plugin: Mapping[str, PluginScores]) -> ScoreOutcome:
+        """The scores of all plugins, added up."""
 
 
 class AskAlways:
@@ -105,7 +106,7 @@ class AskAlways:
 
     def finish(
         self, scorer: Scorer, state: CycleState, pod: Pod, nodes: NodeTable, raw: IntArray
-    ) -> PluginScores | Status:
+    ) -> FreshScores | Status:
         """Normalise and weigh *raw*; every score must lie in 0..100 then."""
         normalized = raw
         if scorer.normalize is not None:
@@ -118,14 +119,13 @@ class AskAlways:
         if len(normalized) and (normalized.max() > MAX_SCORE or normalized.min() < MIN_SCORE):
             return _out_of_range(scorer.bound, normalized)
         weighted = normalized if scorer.weight == 1 else normalized * scorer.weight
-        return PluginScores(raw, normalized, weighted, scorer.weight)
+        return FreshScores(raw, normalized, weighted, scorer.weight)
 
-    def totals(self, state: CycleState, nodes: NodeTable, by_plugin: Mapping[str, PluginScores]) -> IntArray:
-        """The sum of the weighted scores."""
+    def outcome(self, nodes: NodeTable, by_plugin: Mapping[str, PluginScores]) -> ScoreOutcome:
         totals = np.zeros(len(nodes), dtype=np.int64)
         for scores in by_plugin.values():
             totals += scores.weighted
-        return totals
+        return ScoreOutcome(nodes, by_plugin, totals)
 
 
 def checked_scores(answer: Any, n_nodes: int) -> IntArray | Status:

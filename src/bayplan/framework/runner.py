@@ -17,16 +17,17 @@ import numpy as np
 from bayplan.framework.answers import Answers, AskAlways, Scorer
 from bayplan.framework.calls import Bound, Caller, SlowCall, as_status, wrapped
 from bayplan.framework.candidates import CONSULTED, Considered, Consulted
+from bayplan.framework.combining import Combining
 from bayplan.framework.diagnosis import Diagnosis
 from bayplan.framework.nodes import NodeInfo, NodeTable
-from bayplan.framework.outcomes import Decided, FilterOutcome, PluginScores, ScoreOutcome
+from bayplan.framework.outcomes import Combined, FilterOutcome, PluginScores, ScoreOutcome
 from bayplan.framework.plugin import Plugin, PostFilterResult, PreFilterResult, Reads
 from bayplan.framework.profile import ProfilePlugins
 from bayplan.framework.searching import Search, Searching
 from bayplan.framework.state import CycleState
 from bayplan.framework.status import SUCCESS, Code, Status
 from bayplan.framework.templates import Alike, Steps, Templates, written_since
-from bayplan.framework.verdict import Verdict
+from bayplan.framework.verdict import BoolArray, Verdict
 
 if TYPE_CHECKING:
     from bayplan.model import Pod
@@ -174,28 +175,36 @@ class Runner:
         """
         if search is not None and self._is_costly(state):
             return self._search(state, pod, nodes, search)
-        feasible = np.ones(len(nodes), dtype=np.bool_)
-        outcome = FilterOutcome(nodes, feasible, [])
-        if not len(nodes):
-            return outcome
+        template = state.template if nodes.is_whole else None
+        combining = Combining(nodes, template.filtered if template is not None else None)
+        if len(nodes):
+            error = self._combine(combining, state, pod, nodes)
+            if error is not None:
+                return FilterOutcome.of(Combined(nodes), error)
+        filtered = combining.finish()
+        if template is not None:
+            template.filtered = filtered
+        return FilterOutcome.of(filtered.combined)
+
+    def _combine(self, combining: Combining, state: CycleState, pod: Pod, nodes: NodeTable) -> Status | None:
+        """Asks plugin after plugin; gives the error that ended it."""
+        skipped, verdict_of = state.skip_filter, self._answers.verdict
         for bound in self._plugins.on("filter"):
-            if bound.name in state.skip_filter:
+            if bound.name in skipped:
                 continue
-            verdict = self._verdict(bound, state, pod, nodes, outcome)
-            if outcome.error is not None:
+            verdict = (
+                self._filter_one_by_one(bound, state, pod, nodes, combining.feasible)
+                if bound.is_per_node
+                else verdict_of(bound, state, pod, nodes)
+            )
+            failure = verdict if isinstance(verdict, Status) else None
+            if isinstance(verdict, Verdict) and not verdict.accepts_all:
+                failure = combining.add(bound, verdict)
+            if failure is not None:
+                return _filter_error(bound, failure)
+            if combining.leaves_none:
                 break
-            if verdict.accepts_all:
-                continue
-            first = verdict.rejected & outcome.feasible
-            if first.any():
-                if (failure := verdict.failure(first)) is not None:
-                    outcome.error = _filter_error(bound, failure)
-                    break
-                outcome.decided.append(Decided(bound.name, verdict, first))
-                outcome.feasible &= ~first
-                if not outcome.feasible.any():
-                    break
-        return outcome
+        return None
 
     def _is_costly(self, state: CycleState) -> bool:
         return any(
@@ -219,32 +228,22 @@ class Runner:
             outcome.error = _filter_error(*searching.failed)
         return outcome
 
-    def _verdict(
-        self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable, outcome: FilterOutcome
-    ) -> Verdict:
-        if bound.is_per_node:
-            return self._filter_one_by_one(bound, state, pod, nodes, outcome)
-        answer = self._answers.verdict(bound, state, pod, nodes)
-        if isinstance(answer, Verdict):
-            return answer
-        outcome.error = _filter_error(bound, answer)
-        return Verdict(len(nodes))
-
     def _filter_one_by_one(
-        self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable, outcome: FilterOutcome
-    ) -> Verdict:
+        self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable, where: BoolArray
+    ) -> Verdict | Status:
         statuses: dict[int, Status] = {}
+        failure: Status | None = None
         start = perf_counter()
-        for position in np.flatnonzero(outcome.feasible).tolist():
+        for position in np.flatnonzero(where).tolist():
             status = as_status(bound, self._caller.call_often(bound, state, pod, nodes[position]))
             if status.is_success:
                 continue
             if not status.is_rejection:
-                outcome.error = _filter_error(bound, status)
+                failure = status
                 break
             statuses[position] = status.by(bound.name)
         self._caller.note_time(bound.name, bound.point, perf_counter() - start)
-        return Verdict(len(nodes), statuses=statuses)
+        return failure or Verdict(len(nodes), statuses=statuses)
 
     def filters_by_amounts(self, state: CycleState) -> bool:
         """Whether Filter looks at nothing of a node but the object and the amounts requested on it, so that a
@@ -339,7 +338,7 @@ class Runner:
                     return done(scores)
                 by_plugin[scorer.bound.name] = scores
             done(SUCCESS)
-            return ScoreOutcome(nodes, by_plugin, self._answers.totals(state, nodes, by_plugin))
+            return self._answers.outcome(nodes, by_plugin)
 
     # --- scheduling cycle: commitment -------------------------------------------------------------
 

@@ -17,6 +17,15 @@ import numpy as np
 _OVERHEAD_BYTES: Final = 2048
 
 
+class Basis:
+    """Columns that several records share."""
+
+    __slots__ = ("n_bytes",)
+
+    def __init__(self, n_bytes: int) -> None:
+        self.n_bytes = n_bytes
+
+
 class FilterView(Protocol):
     """What a record keeps of Filter: the framework's FilterOutcome is one."""
 
