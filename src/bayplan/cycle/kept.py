@@ -11,12 +11,12 @@ column (`framework.editions`): nobody's answer changes under them. Totals are ke
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import numpy as np
 
-from bayplan.cycle.board import Board, FixedScores, KeptScores, MovingScores
+from bayplan.cycle.board import FEW, Board, FixedScores, KeptScores, MovingScores
 from bayplan.framework import (
     MAX_SCORE,
     AskAlways,
@@ -39,6 +39,7 @@ from bayplan.framework.editions import LiveColumn
 if TYPE_CHECKING:
     from bayplan.cache.changes import ChangeLog
     from bayplan.cache.snapshot import CacheSnapshot
+    from bayplan.framework.templates import Template
     from bayplan.model import Pod
 
 T = TypeVar("T")
@@ -111,6 +112,22 @@ class _Shelf(dict[Hashable, _Kept[T]]):
             self.pop(next(iter(self))).drop()
 
 
+class _Standing:
+    """What stands for the pods of a template as long as no node object changes: then nobody need be asked."""
+
+    __slots__ = ("accepting", "fixed", "membership", "position", "scored")
+
+    def __init__(self, membership: int, position: int) -> None:
+        self.membership = membership
+        #: In the log of node objects.
+        self.position = position
+        #: Filter plugins whose verdict accepts every node.
+        self.accepting: set[str] = set()
+        #: The table that was scored last, and the scores for it that depend on node objects alone.
+        self.scored: NodeTable | None = None
+        self.fixed: dict[str, FixedScores] = {}
+
+
 class KeptAnswers:
     """Implements `framework.Answers` over a snapshot that tells which rows changed."""
 
@@ -125,7 +142,19 @@ class KeptAnswers:
         #: The rows of a table that were asked about last, and the table of them.
         self._last_part: tuple[IntArray, NodeTable, NodeTable] | None = None
 
+    def _standing(self, template: Template) -> _Standing:
+        snapshot = self._snapshot
+        standing: _Standing | None = template.standing
+        membership, position = snapshot.membership, snapshot.node_changes.position
+        if standing is None or standing.position != position or standing.membership != membership:
+            standing = template.standing = _Standing(membership, position)
+        return standing
+
     # --- verdicts ---------------------------------------------------------------------------------
+
+    def accepting(self, state: CycleState, nodes: NodeTable) -> Set[str]:
+        template = state.template
+        return self._standing(template).accepting if template is not None and nodes.is_whole else frozenset()
 
     def verdict(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict | Status:
         kept = self._kept(self._verdicts, bound, state, pod)
@@ -133,6 +162,15 @@ class KeptAnswers:
             return kept
         if kept is None or not nodes.is_whole:
             return self._ask.verdict(bound, state, pod, nodes)
+        verdict = self._whole_verdict(kept, bound, state, pod, nodes)
+        is_standing = not kept.is_moving and isinstance(verdict, Verdict) and verdict.accepts_all
+        if is_standing and state.template is not None:
+            self._standing(state.template).accepting.add(bound.name)
+        return verdict
+
+    def _whole_verdict(
+        self, kept: _Kept[Verdict], bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable
+    ) -> Verdict | Status:
         membership = self._snapshot.membership
         if kept.answer is not None and kept.membership == membership:
             if kept.position == kept.log.position:
@@ -150,6 +188,27 @@ class KeptAnswers:
         return verdict
 
     # --- scores -----------------------------------------------------------------------------------
+
+    def score(
+        self, scorers: Sequence[Scorer], state: CycleState, pod: Pod, nodes: NodeTable
+    ) -> ScoreOutcome | Status:
+        standing = self._standing(state.template) if state.template is not None else _Standing(-1, -1)
+        if standing.scored is not nodes:
+            standing.scored, standing.fixed = nodes, {}
+        by_plugin: dict[str, PluginScores] = {}
+        for scorer in scorers:
+            name = scorer.bound.name
+            if name in state.skip_score:
+                continue
+            scores: PluginScores | Status | None = standing.fixed.get(name)
+            if scores is None:
+                scores = self.scores(scorer, state, pod, nodes)
+                if isinstance(scores, Status):
+                    return scores
+                if isinstance(scores, FixedScores):
+                    standing.fixed[name] = scores
+            by_plugin[name] = scores
+        return self.outcome(nodes, by_plugin)
 
     def scores(self, scorer: Scorer, state: CycleState, pod: Pod, nodes: NodeTable) -> PluginScores | Status:
         kept = self._kept(self._scores, scorer.bound, state, pod)
@@ -282,7 +341,9 @@ class KeptAnswers:
 
 
 def _are_in_range(scores: IntArray) -> bool:
-    return not len(scores) or bool(scores.view(np.uint64).max() <= MAX_SCORE)  # negative ones are vast then
+    if len(scores) <= FEW:
+        return all(0 <= score <= MAX_SCORE for score in scores.tolist())
+    return bool(scores.view(np.uint64).max() <= MAX_SCORE)  # negative ones are vast then
 
 
 def _merged(whole: Verdict, part: Verdict, rows: IntArray) -> Verdict | None:

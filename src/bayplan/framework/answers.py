@@ -6,7 +6,7 @@ give exactly the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -38,14 +38,17 @@ class Scorer:
 
 
 class Answers(Protocol):
-    """Gives a plugin's verdict, or its scores at every stage; a Status where the plugin failed."""
+    """Gives a plugin's verdict, or all scores; a Status where a plugin failed."""
 
     def verdict(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict | Status: ...
 
-    def scores(self, scorer: Scorer, state: CycleState, pod: Pod, nodes: NodeTable) -> PluginScores | Status: ...
+    def accepting(self, state: CycleState, nodes: NodeTable) -> Set[str]:
+        """Filter plugins that are known to accept every node for pods like this one; they need not be asked."""
 
-    def outcome(self, nodes: NodeTable, by_plugin: Mapping[str, PluginScores]) -> ScoreOutcome:
-        """The scores of all plugins, added up."""
+    def score(
+        self, scorers: Sequence[Scorer], state: CycleState, pod: Pod, nodes: NodeTable
+    ) -> ScoreOutcome | Status:
+        """The scores of all plugins that do not skip the pod, added up."""
 
 
 class AskAlways:
@@ -68,6 +71,22 @@ class AskAlways:
             "filter_nodes must return a Verdict (nodes.reject(…) or nodes.accept_all()), "
             f"got {type(answer).__name__}"
         )
+
+    def accepting(self, state: CycleState, nodes: NodeTable) -> Set[str]:
+        return frozenset()
+
+    def score(
+        self, scorers: Sequence[Scorer], state: CycleState, pod: Pod, nodes: NodeTable
+    ) -> ScoreOutcome | Status:
+        by_plugin: dict[str, PluginScores] = {}
+        for scorer in scorers:
+            if scorer.bound.name in state.skip_score:
+                continue
+            scores = self.scores(scorer, state, pod, nodes)
+            if isinstance(scores, Status):
+                return scores
+            by_plugin[scorer.bound.name] = scores
+        return self.outcome(nodes, by_plugin)
 
     def scores(self, scorer: Scorer, state: CycleState, pod: Pod, nodes: NodeTable) -> PluginScores | Status:
         raw = self.raw_scores(scorer.bound, state, pod, nodes)
@@ -122,6 +141,7 @@ class AskAlways:
         return FreshScores(raw, normalized, weighted, scorer.weight)
 
     def outcome(self, nodes: NodeTable, by_plugin: Mapping[str, PluginScores]) -> ScoreOutcome:
+        """The sum of the weighted scores."""
         totals = np.zeros(len(nodes), dtype=np.int64)
         for scores in by_plugin.values():
             totals += scores.weighted

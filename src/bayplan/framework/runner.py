@@ -20,7 +20,7 @@ from bayplan.framework.candidates import CONSULTED, Considered, Consulted
 from bayplan.framework.combining import Combining
 from bayplan.framework.diagnosis import Diagnosis
 from bayplan.framework.nodes import NodeInfo, NodeTable
-from bayplan.framework.outcomes import Combined, FilterOutcome, PluginScores, ScoreOutcome
+from bayplan.framework.outcomes import Combined, FilterOutcome, ScoreOutcome
 from bayplan.framework.plugin import Plugin, PostFilterResult, PreFilterResult, Reads
 from bayplan.framework.profile import ProfilePlugins
 from bayplan.framework.searching import Search, Searching
@@ -188,18 +188,18 @@ class Runner:
 
     def _combine(self, combining: Combining, state: CycleState, pod: Pod, nodes: NodeTable) -> Status | None:
         """Asks plugin after plugin; gives the error that ended it."""
-        skipped, verdict_of = state.skip_filter, self._answers.verdict
+        skipped, accepting = state.skip_filter, self._answers.accepting(state, nodes)
         for bound in self._plugins.on("filter"):
-            if bound.name in skipped:
+            if bound.name in skipped or bound.name in accepting:
                 continue
             verdict = (
                 self._filter_one_by_one(bound, state, pod, nodes, combining.feasible)
                 if bound.is_per_node
-                else verdict_of(bound, state, pod, nodes)
+                else self._answers.verdict(bound, state, pod, nodes)
             )
-            failure = verdict if isinstance(verdict, Status) else None
-            if isinstance(verdict, Verdict) and not verdict.accepts_all:
-                failure = combining.add(bound, verdict)
+            if isinstance(verdict, Verdict) and verdict.accepts_all:
+                continue
+            failure = verdict if isinstance(verdict, Status) else combining.add(bound, verdict)
             if failure is not None:
                 return _filter_error(bound, failure)
             if combining.leaves_none:
@@ -329,16 +329,9 @@ class Runner:
     def score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> ScoreOutcome | Status:
         """Score, normalise and weigh; a Status when a plugin failed."""
         with self._plugins.timed("Score") as done:
-            by_plugin: dict[str, PluginScores] = {}
-            for scorer in self._scorers:
-                if scorer.bound.name in state.skip_score:
-                    continue
-                scores = self._answers.scores(scorer, state, pod, nodes)
-                if isinstance(scores, Status):
-                    return done(scores)
-                by_plugin[scorer.bound.name] = scores
-            done(SUCCESS)
-            return self._answers.outcome(nodes, by_plugin)
+            outcome = self._answers.score(self._scorers, state, pod, nodes)
+            done(outcome if isinstance(outcome, Status) else SUCCESS)
+            return outcome
 
     # --- scheduling cycle: commitment -------------------------------------------------------------
 

@@ -61,7 +61,7 @@ class Steps:
 class Template:
     """What is known of pods alike."""
 
-    __slots__ = ("exemplar", "filtered", "kept", "pre_filter", "pre_score", "signs")
+    __slots__ = ("exemplar", "filtered", "kept", "pre_filter", "pre_score", "signs", "standing")
 
     def __init__(self, exemplar: Pod) -> None:
         #: The first such pod; what was worked out about it holds for the others.
@@ -74,6 +74,8 @@ class Template:
         self.signs: dict[str, Hashable | None] = {}
         #: For those who keep answers: method → where its answer about such pods is.
         self.kept: dict[Bound, Any] = {}
+        #: For the same: what stands for such pods as long as no node object changes.
+        self.standing: Any = None
 
     def sign(self, bound: Bound, pod: Pod) -> Hashable | None:
         """What answers of *bound* about such pods are remembered by; None if they must not be.
