@@ -1,7 +1,7 @@
 """Boards: the totals of kept scores over one table of nodes, brought up to date at the rows that changed.
 
-Between two pods alike one node has changed, so one entry of a few columns is written, one total is added up anew, and
-the nodes with the highest total are known from before. Exactly what adding up all columns gives.
+Between two pods alike one node has changed, so one entry of a few columns is written, one total is added up anew,
+and the nodes with the highest total are known from before. It is exactly what adding up all columns gives.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from bayplan.framework import IntArray, NodeTable
-from bayplan.framework.editions import Edition, LiveColumn
-from bayplan.observe.record import Basis
+from bayplan.framework.editions import LiveColumn
+from bayplan.framework.outcomes import Positions, highest
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -31,16 +31,21 @@ class FixedScores:
 
     __slots__ = ("key", "normalized", "raw", "weight", "weighted")
 
+    is_light: Final = False
+
     def __init__(self, key: Hashable, scores: FreshScores) -> None:
         #: Equal for the scores of the same plugin for the same pods, before and after a change.
         self.key = key
-        self.raw, self.normalized, self.weighted, self.weight = scores
+        self.raw, self.normalized = scores.raw, scores.normalized
+        self.weighted, self.weight = scores.weighted, scores.weight
 
 
 class MovingScores:
     """Scores of a node that change with the pods on it, and that nobody normalises."""
 
     __slots__ = ("_edition", "_nodes", "column", "key", "log", "weight")
+
+    is_light: Final = True
 
     def __init__(self, key: Hashable, column: LiveColumn, nodes: NodeTable, weight: int, log: ChangeLog) -> None:
         self.key = key
@@ -69,6 +74,15 @@ class MovingScores:
 KeptScores: TypeAlias = FixedScores | MovingScores
 
 
+class SharedColumns:
+    """Stands for the columns of a board, to those who count what they hold."""
+
+    __slots__ = ("n_bytes",)
+
+    def __init__(self, n_bytes: int) -> None:
+        self.n_bytes = n_bytes
+
+
 class Board:
     """The sum of some kept scores."""
 
@@ -85,8 +99,8 @@ class Board:
         self._place_of: dict[int, int] | None = None
         self.totals = LiveColumn(self._sum(nodes.rows, slice(None)))
         self.leaders = Leaders(self.totals.data)
-        n_columns = 1 + len(self._fixed) + len(self._moving)
-        self.basis = Basis(n_columns * self._base.nbytes)
+        # The fixed scores are counted where they are compacted.
+        self.basis = SharedColumns((1 + len(self._moving)) * self._base.nbytes)
 
     def is_of(self, nodes: NodeTable, scores: Sequence[KeptScores]) -> bool:
         """Whether nothing but entries of moving scores can have changed since the board was made."""
@@ -149,14 +163,14 @@ class Leaders:
         self._column = column
         self._highest = 0
         #: An array, or a list as soon as single positions come and go; None if it must be looked for.
-        self._positions: Sequence[int] | IntArray | None = None
+        self._positions: Positions | None = None
 
-    def positions(self) -> Sequence[int]:
+    def positions(self) -> Positions:
         """To be read before the next change."""
         if self._positions is None:
-            self._highest = self._column[self._column.argmax()]
-            self._positions = (self._column == self._highest).nonzero()[0]
-        return self._positions  # type: ignore[return-value]  an array of positions can be indexed as well
+            self._positions = highest(self._column)
+            self._highest = int(self._column[self._positions[0]])
+        return self._positions
 
     def change(self, positions: IntArray, old: IntArray, new: IntArray) -> None:
         """The column has *new* at *positions*, where it had *old*."""
@@ -164,21 +178,20 @@ class Leaders:
             self._positions = None
             return
         for position, before, after in zip(positions.tolist(), old.tolist(), new.tolist(), strict=True):
-            if before != after:
-                self._change(position, before, after)
-                if not self._positions:
-                    self._positions = None
-                    return
+            if after > self._highest:
+                self._highest, self._positions = after, [position]
+            elif before != after and self._highest in (before, after):
+                leaders = self._as_list()
+                if after == self._highest:
+                    insort(leaders, position)
+                else:
+                    del leaders[bisect_left(leaders, position)]
+        if not len(self._positions):
+            self._positions = None
 
-    def _change(self, position: int, before: int, after: int) -> None:
-        if after > self._highest:
-            self._highest, self._positions = after, [position]
-            return
-        if before != self._highest and after != self._highest:
-            return
-        if not isinstance(self._positions, list):
-            self._positions = np.asarray(self._positions).tolist()
-        if after == self._highest:
-            insort(self._positions, position)
-        else:
-            del self._positions[bisect_left(self._positions, position)]
+    def _as_list(self) -> list[int]:
+        if isinstance(self._positions, list):
+            return self._positions
+        leaders: list[int] = np.asarray(self._positions).tolist()
+        self._positions = leaders
+        return leaders

@@ -5,8 +5,8 @@ the pod's sign and that node alone (with its pods, for the latter two). So when 
 only the nodes that changed since are asked about again, through the same method on a smaller table. The result is
 exactly that of asking about every node; tests/unit/cycle/test_kept.py holds it to that.
 
-Answers are handed out and recorded, so a refreshed verdict is a new one, and scores are handed out as editions of a
-column (`framework.editions`): nobody's answer changes under them. Totals are kept on boards (`board`).
+Answers are handed out and recorded, so a refreshed verdict is a new one, and scores are handed out as editions of
+a column (`framework.editions`): nobody's answer changes under them. Totals are kept on boards (`board`).
 """
 
 from __future__ import annotations
@@ -200,13 +200,11 @@ class KeptAnswers:
             name = scorer.bound.name
             if name in state.skip_score:
                 continue
-            scores: PluginScores | Status | None = standing.fixed.get(name)
-            if scores is None:
-                scores = self.scores(scorer, state, pod, nodes)
-                if isinstance(scores, Status):
-                    return scores
-                if isinstance(scores, FixedScores):
-                    standing.fixed[name] = scores
+            scores: PluginScores | Status = standing.fixed.get(name) or self.scores(scorer, state, pod, nodes)
+            if isinstance(scores, Status):
+                return scores
+            if isinstance(scores, FixedScores):
+                standing.fixed[name] = scores
             by_plugin[name] = scores
         return self.outcome(nodes, by_plugin)
 
@@ -216,11 +214,12 @@ class KeptAnswers:
             return score_failed(scorer.bound, kept)
         if kept is None:
             return self._ask.scores(scorer, state, pod, nodes)
-        column: LiveColumn | Status | None = kept.answer
+        column = kept.answer
         if column is None or kept.position != kept.log.position or kept.membership != self._snapshot.membership:
-            column = self._column(kept, scorer.bound, state, pod)
-            if isinstance(column, Status):
-                return column
+            fresh = self._column(kept, scorer.bound, state, pod)
+            if isinstance(fresh, Status):
+                return fresh
+            column = fresh
         if kept.finished is None or kept.finished_for is not nodes:
             finished = self._finished(kept, column, scorer, state, pod, nodes)
             if isinstance(finished, Status):
@@ -228,9 +227,7 @@ class KeptAnswers:
             kept.finished, kept.finished_for = finished, nodes
         return kept.finished
 
-    def _column(
-        self, kept: _Kept[LiveColumn], bound: Bound, state: CycleState, pod: Pod
-    ) -> LiveColumn | Status:
+    def _column(self, kept: _Kept[LiveColumn], bound: Bound, state: CycleState, pod: Pod) -> LiveColumn | Status:
         """The plugin's raw scores for every node, feasible or not."""
         nodes, membership = self._snapshot.nodes, self._snapshot.membership
         if kept.answer is not None and kept.membership == membership:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -31,6 +30,7 @@ from bayplan.framework import (
     Search,
     Status,
 )
+from bayplan.framework.outcomes import Positions
 from bayplan.observe.record import Record
 
 if TYPE_CHECKING:
@@ -249,5 +249,5 @@ class SchedulingCycle:
         record.start("Score")
         return self._runner.score(state, pod, feasible)
 
-    def _pick(self, best: Sequence[int]) -> int:
+    def _pick(self, best: Positions) -> int:
         return int(best[0] if len(best) == 1 else best[self._random.randrange(len(best))])

@@ -12,7 +12,6 @@ from bayplan.framework.outcomes import FilterOutcome
 from bayplan.framework.status import Code, Status
 from bayplan.framework.verdict import IntArray
 
-
 _ABSENT: Final = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 
 

@@ -14,27 +14,25 @@ from bayplan.framework.verdict import IntArray
 class Edition:
     """A column as it was at one time."""
 
-    __slots__ = ("_data", "_later", "_overwritten", "_positions")
+    __slots__ = ("_data", "_later", "_overwritten")
 
     def __init__(self, data: IntArray) -> None:
         #: The column itself as long as this is its latest edition; what follows belongs to the others.
         self._data: IntArray | None = data
         self._later: Edition | None = None
-        #: What the next edition changed, and what had been there.
-        self._positions: IntArray | None = None
-        self._overwritten: IntArray | None = None
+        #: Where the next edition differs, and what had been there.
+        self._overwritten: tuple[IntArray, IntArray] | None = None
 
     def replace(self, later: Edition, positions: IntArray, overwritten: IntArray) -> None:
         """*later* is the latest edition from now on."""
-        self._data, self._later = None, later
-        self._positions, self._overwritten = positions, overwritten
+        self._data, self._later, self._overwritten = None, later, (positions, overwritten)
 
     def array(self) -> IntArray:
         """The entries of that time; a new array."""
         changes = []
         edition = self
-        while edition._later is not None:
-            changes.append((edition._positions, edition._overwritten))
+        while edition._overwritten is not None and edition._later is not None:
+            changes.append(edition._overwritten)
             edition = edition._later
         assert edition._data is not None  # noqa: S101  the latest one has it
         data = edition._data.copy()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,15 @@ from bayplan.framework.nodes import NodeTable
 from bayplan.framework.status import Code, Status
 from bayplan.framework.verdict import BoolArray, IntArray, Verdict
 from bayplan.observe.record import Basis
+
+#: Positions in a table, in order.
+Positions: TypeAlias = list[int] | IntArray
+
+
+def highest(column: IntArray) -> IntArray:
+    """The positions of the highest entries."""
+    positions: IntArray = (column == column[column.argmax()]).nonzero()[0]
+    return positions
 
 
 class Decided(NamedTuple):
@@ -40,8 +49,10 @@ class Decided(NamedTuple):
 
 
 class Combined:
-    """What the Filter plugins said of a table together. Attempts that get the same verdicts share it, so nothing in it
-    changes once it is given out."""
+    """What the Filter plugins said of a table together.
+
+    Attempts that get the same verdicts share it, so nothing in it changes once it is given out.
+    """
 
     __slots__ = ("_feasible", "_rejecting", "decided", "nodes", "passed")
 
@@ -218,6 +229,10 @@ class PluginScores(Protocol):
     @property
     def weight(self) -> int: ...
 
+    @property
+    def is_light(self) -> bool:
+        """Whether they take no room of their own, so that records can keep them as they are."""
+
 
 class FreshScores(NamedTuple):
     """Scores that were worked out for one pod."""
@@ -226,6 +241,7 @@ class FreshScores(NamedTuple):
     normalized: IntArray
     weighted: IntArray
     weight: int
+    is_light: bool = False
 
 
 class ScoreOutcome:
@@ -239,7 +255,7 @@ class ScoreOutcome:
         by_plugin: Mapping[str, PluginScores],
         totals: IntArray | Edition,
         *,
-        best: Sequence[int] | None = None,
+        best: Positions | None = None,
         basis: Basis | None = None,
     ) -> None:
         self.nodes = nodes
@@ -260,13 +276,12 @@ class ScoreOutcome:
         """The totals in the form that takes no room; None where there is none."""
         return self._totals if isinstance(self._totals, Edition) else None
 
-    def best(self) -> Sequence[int]:
+    def best(self) -> Positions:
         """The positions with the highest total, in order."""
         if self._best is not None:
             best, self._best = self._best, None  # the next pod changes it
             return best
-        totals = self.totals
-        return (totals == totals[totals.argmax()]).nonzero()[0]  # type: ignore[return-value]  an array of positions
+        return highest(self.totals)
 
     def with_totals(self, totals: IntArray) -> ScoreOutcome:
         return ScoreOutcome(self.nodes, self.by_plugin, totals)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayplan.observe.record import Record, Ring
+from bayplan.observe.record import CompactPluginScores, Record, Ring
 from bayplan.testing import Harness, make_node, make_pod
 
 
@@ -56,12 +56,14 @@ def test_compact_record_says_the_same(harness: Harness) -> None:
 
 
 def test_compact_record_is_smaller(harness: Harness) -> None:
-    """Normalised scores take a byte each."""
+    """Normalised scores take a byte each; those that change with every pod are an edition of a shared column."""
     decision = harness.decide(make_pod("p"))
     decision.record.compact()
     scores = decision.record.scores
     assert scores is not None
-    assert {own.normalized.dtype for own in scores.by_plugin.values()} == {np.dtype(np.uint8)}
+    compact = {name: own for name, own in scores.by_plugin.items() if isinstance(own, CompactPluginScores)}
+    assert {own.normalized.dtype for own in compact.values()} == {np.dtype(np.uint8)}
+    assert scores.by_plugin.keys() - compact.keys() == {"NodeResourcesFit"}
 
 
 def test_records_outlive_their_nodes(harness: Harness) -> None:
