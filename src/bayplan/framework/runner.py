@@ -102,10 +102,10 @@ class Runner:
     # --- scheduling cycle: feasibility ------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> PreFilterOutcome:
-        with self._plugins.timed("PreFilter") as done:
-            outcome = self._pre_filter(state, pod, nodes)
-            done(outcome.status)
-            return outcome
+        start = perf_counter()
+        outcome = self._pre_filter(state, pod, nodes)
+        self._plugins.point_done("PreFilter", outcome.status, start)
+        return outcome
 
     def _pre_filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> PreFilterOutcome:
         template = state.template = self._templates.of(pod)
@@ -305,33 +305,38 @@ class Runner:
     # --- scheduling cycle: choice -----------------------------------------------------------------
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status:
-        with self._plugins.timed("PreScore") as done:
-            template = state.template
-            known = template.pre_score if template is not None else None
-            learned = Steps() if known is None else None
-            for step in self._plugins.on("preScore") if known is None else known.steps:
-                if isinstance(step, Alike):
-                    state.update(step.values)
-                    state.skip_score |= step.skips
-                    continue
-                before = frozenset(state.keys()) if learned is not None else frozenset()
-                status = as_status(step, self._caller.call(step, state, pod, nodes))
-                if status.is_skip:
-                    state.skip_score.add(step.name)
-                elif not status.is_success:
-                    return done(wrapped(f'running PreScore plugin "{step.name}"', status, step.name))
-                if learned is not None:
-                    learned.note(step, status, written_since(state, before))
-            if learned is not None and template is not None:
-                template.pre_score = learned
-            return done(SUCCESS)
+        start = perf_counter()
+        status = self._pre_score(state, pod, nodes)
+        self._plugins.point_done("PreScore", status, start)
+        return status
+
+    def _pre_score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status:
+        template = state.template
+        known = template.pre_score if template is not None else None
+        learned = Steps() if known is None else None
+        for step in self._plugins.on("preScore") if known is None else known.steps:
+            if isinstance(step, Alike):
+                state.update(step.values)
+                state.skip_score |= step.skips
+                continue
+            before = frozenset(state.keys()) if learned is not None else frozenset()
+            status = as_status(step, self._caller.call(step, state, pod, nodes))
+            if status.is_skip:
+                state.skip_score.add(step.name)
+            elif not status.is_success:
+                return wrapped(f'running PreScore plugin "{step.name}"', status, step.name)
+            if learned is not None:
+                learned.note(step, status, written_since(state, before))
+        if learned is not None and template is not None:
+            template.pre_score = learned
+        return SUCCESS
 
     def score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> ScoreOutcome | Status:
         """Score, normalise and weigh; a Status when a plugin failed."""
-        with self._plugins.timed("Score") as done:
-            outcome = self._answers.score(self._scorers, state, pod, nodes)
-            done(outcome if isinstance(outcome, Status) else SUCCESS)
-            return outcome
+        start = perf_counter()
+        outcome = self._answers.score(self._scorers, state, pod, nodes)
+        self._plugins.point_done("Score", outcome if isinstance(outcome, Status) else SUCCESS, start)
+        return outcome
 
     # --- scheduling cycle: commitment -------------------------------------------------------------
 

@@ -49,7 +49,10 @@ class NodeResourcesBalancedAllocation(Plugin):
 
     def _requests_any(self, pod: Pod) -> bool:
         requests = pod.all_requests
-        return any(requests.get(resource.name) for resource in self.args.resources)
+        for resource in self.args.resources:  # not any(): this is asked for every pod
+            if requests.get(resource.name):
+                return True
+        return False
 
     def sign(self, pod: Pod) -> Hashable:
         return pod.request_summary
