@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
@@ -26,16 +27,21 @@ if TYPE_CHECKING:
 FEW: Final = 8
 
 
+_numbers: Final = count()
+
+
 class FixedScores:
     """Scores that change with node objects only."""
 
-    __slots__ = ("key", "normalized", "raw", "weight", "weighted")
+    __slots__ = ("key", "normalized", "number", "raw", "weight", "weighted")
 
     is_light: Final = False
 
     def __init__(self, key: Hashable, scores: FreshScores) -> None:
         #: Equal for the scores of the same plugin for the same pods, before and after a change.
         self.key = key
+        #: Different for other scores; boards remember it in place of the columns.
+        self.number = next(_numbers)
         self.raw, self.normalized = scores.raw, scores.normalized
         self.weighted, self.weight = scores.weighted, scores.weight
 
@@ -88,13 +94,14 @@ class Board:
 
     def __init__(self, nodes: NodeTable, scores: Sequence[KeptScores]) -> None:
         self._nodes = nodes
-        self._fixed = [own for own in scores if isinstance(own, FixedScores)]
+        fixed = [own for own in scores if isinstance(own, FixedScores)]
+        self._fixed = [own.number for own in fixed]
         self._moving = [own for own in scores if isinstance(own, MovingScores)]
         #: Up to where of each log the totals are right.
         self._positions = {own.log: own.log.position for own in self._moving}
         #: What the fixed scores come to.
         self._base: IntArray = np.zeros(len(nodes), dtype=np.int64)
-        for own in self._fixed:
+        for own in fixed:
             self._base += own.weighted
         self._place_of: dict[int, int] | None = None
         self.totals = LiveColumn(self._sum(nodes.rows, slice(None)))
@@ -111,7 +118,7 @@ class Board:
             if isinstance(own, MovingScores):
                 if next(moving).column is not own.column:
                     return False
-            elif next(fixed) is not own:
+            elif next(fixed) != own.number:
                 return False
         return True
 

@@ -58,6 +58,7 @@ class _Kept(Generic[T]):
         "finished",
         "finished_for",
         "is_in_range",
+        "is_moving",
         "is_shelved",
         "log",
         "membership",
@@ -67,6 +68,8 @@ class _Kept(Generic[T]):
 
     def __init__(self, reads: Reads, log: ChangeLog) -> None:
         self.reads = reads
+        #: Whether it changes with the pods on a node, and so between almost any two pods.
+        self.is_moving = reads is Reads.RESOURCES or reads is Reads.USAGE
         self.log = log
         self.answer: T | None = None
         #: That of the snapshot when the answer was given; none yet.
@@ -79,11 +82,6 @@ class _Kept(Generic[T]):
         #: The answer normalised and weighed, for the table it was last asked for.
         self.finished: PluginScores | None = None
         self.finished_for: NodeTable | None = None
-
-    @property
-    def is_moving(self) -> bool:
-        """Whether it changes with the pods on a node, and so between almost any two pods."""
-        return self.reads is Reads.RESOURCES or self.reads is Reads.USAGE
 
     def set(self, answer: T, membership: int) -> None:
         """The answer as of now."""
@@ -115,7 +113,7 @@ class _Shelf(dict[Hashable, _Kept[T]]):
 class _Standing:
     """What stands for the pods of a template as long as no node object changes: then nobody need be asked."""
 
-    __slots__ = ("accepting", "fixed", "membership", "position", "scored")
+    __slots__ = ("accepting", "membership", "position")
 
     def __init__(self, membership: int, position: int) -> None:
         self.membership = membership
@@ -123,9 +121,6 @@ class _Standing:
         self.position = position
         #: Filter plugins whose verdict accepts every node.
         self.accepting: set[str] = set()
-        #: The table that was scored last, and the scores for it that depend on node objects alone.
-        self.scored: NodeTable | None = None
-        self.fixed: dict[str, FixedScores] = {}
 
 
 class KeptAnswers:
@@ -192,23 +187,19 @@ class KeptAnswers:
     def score(
         self, scorers: Sequence[Scorer], state: CycleState, pod: Pod, nodes: NodeTable
     ) -> ScoreOutcome | Status:
-        standing = self._standing(state.template) if state.template is not None else _Standing(-1, -1)
-        if standing.scored is not nodes:
-            standing.scored, standing.fixed = nodes, {}
         by_plugin: dict[str, PluginScores] = {}
         for scorer in scorers:
-            name = scorer.bound.name
-            if name in state.skip_score:
+            if scorer.bound.name in state.skip_score:
                 continue
-            scores: PluginScores | Status = standing.fixed.get(name) or self.scores(scorer, state, pod, nodes)
+            scores = self._plugin_scores(scorer, state, pod, nodes)
             if isinstance(scores, Status):
                 return scores
-            if isinstance(scores, FixedScores):
-                standing.fixed[name] = scores
-            by_plugin[name] = scores
-        return self.outcome(nodes, by_plugin)
+            by_plugin[scorer.bound.name] = scores
+        return self._outcome(nodes, by_plugin)
 
-    def scores(self, scorer: Scorer, state: CycleState, pod: Pod, nodes: NodeTable) -> PluginScores | Status:
+    def _plugin_scores(
+        self, scorer: Scorer, state: CycleState, pod: Pod, nodes: NodeTable
+    ) -> PluginScores | Status:
         kept = self._kept(self._scores, scorer.bound, state, pod)
         if isinstance(kept, Status):
             return score_failed(scorer.bound, kept)
@@ -267,7 +258,7 @@ class KeptAnswers:
         finished = self._ask.finish(scorer, state, pod, nodes, raw)
         return finished if kept.is_moving or isinstance(finished, Status) else FixedScores(kept, finished)
 
-    def outcome(self, nodes: NodeTable, by_plugin: Mapping[str, PluginScores]) -> ScoreOutcome:
+    def _outcome(self, nodes: NodeTable, by_plugin: Mapping[str, PluginScores]) -> ScoreOutcome:
         """The sum of the weighted scores; that of kept ones is kept too."""
         kept: list[KeptScores] = []
         others: list[PluginScores] = []

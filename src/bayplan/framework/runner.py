@@ -17,7 +17,7 @@ import numpy as np
 from bayplan.framework.answers import Answers, AskAlways, Scorer
 from bayplan.framework.calls import Bound, Caller, SlowCall, as_status, wrapped
 from bayplan.framework.candidates import CONSULTED, Considered, Consulted
-from bayplan.framework.combining import Combining
+from bayplan.framework.combining import Combining, Remembered
 from bayplan.framework.diagnosis import Diagnosis
 from bayplan.framework.nodes import NodeInfo, NodeTable
 from bayplan.framework.outcomes import Combined, FilterOutcome, ScoreOutcome
@@ -26,7 +26,7 @@ from bayplan.framework.profile import ProfilePlugins
 from bayplan.framework.searching import Search, Searching
 from bayplan.framework.state import CycleState
 from bayplan.framework.status import SUCCESS, Code, Status
-from bayplan.framework.templates import Alike, Steps, Templates, written_since
+from bayplan.framework.templates import Alike, Steps, Template, Templates, written_since
 from bayplan.framework.verdict import BoolArray, Verdict
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 #: upstream maxTimeout: Permit never holds a pod longer.
 MAX_PERMIT_SECONDS: Final = 15 * 60
+
+#: What Filter came to is remembered for so many kinds of pods: the masks take room.
+MAX_FILTERED: Final = 256
 
 #: What a Filter plugin may read whose answer follows from the node objects and the amounts requested.
 _AMOUNTS: Final = (Reads.NODE, Reads.ALL_NODES, Reads.RESOURCES)
@@ -69,6 +72,8 @@ class Runner:
         self._plugins = plugins
         #: Without somebody who tells when objects change, nothing may be remembered.
         self._templates = Templates(epoch if epoch is not None else itertools.count().__next__)
+        #: What Filter came to for the latest pod of a template that was tried on all nodes.
+        self._filtered: dict[Template, Remembered] = {}
         self._caller = plugins.caller
         self._answers = answers(plugins.caller)
         self._add_pod = plugins.companions("preFilter", "add_pod")
@@ -176,14 +181,16 @@ class Runner:
         if search is not None and self._is_costly(state):
             return self._search(state, pod, nodes, search)
         template = state.template if nodes.is_whole else None
-        combining = Combining(nodes, template.filtered if template is not None else None)
+        combining = Combining(nodes, self._filtered.get(template) if template is not None else None)
         if len(nodes):
             error = self._combine(combining, state, pod, nodes)
             if error is not None:
                 return FilterOutcome.of(Combined(nodes), error)
         filtered = combining.finish()
         if template is not None:
-            template.filtered = filtered
+            self._filtered[template] = filtered
+            if len(self._filtered) > MAX_FILTERED:
+                del self._filtered[next(iter(self._filtered))]
         return FilterOutcome.of(filtered.combined)
 
     def _combine(self, combining: Combining, state: CycleState, pod: Pod, nodes: NodeTable) -> Status | None:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from bayplan.framework.calls import Bound
-from bayplan.framework.combining import Remembered
 from bayplan.framework.plugin import Reads
 from bayplan.framework.state import CycleState
 from bayplan.framework.status import SKIP_ALIKE, Status
@@ -61,15 +60,13 @@ class Steps:
 class Template:
     """What is known of pods alike."""
 
-    __slots__ = ("exemplar", "filtered", "kept", "pre_filter", "pre_score", "signs", "standing")
+    __slots__ = ("exemplar", "kept", "pre_filter", "pre_score", "signs", "standing")
 
     def __init__(self, exemplar: Pod) -> None:
         #: The first such pod; what was worked out about it holds for the others.
         self.exemplar = exemplar
         self.pre_filter: Steps | None = None
         self.pre_score: Steps | None = None
-        #: What Filter came to for the latest of them that was tried on all nodes.
-        self.filtered: Remembered | None = None
         #: Plugin name → its sign for these pods.
         self.signs: dict[str, Hashable | None] = {}
         #: For those who keep answers: method → where its answer about such pods is.

@@ -243,7 +243,7 @@ def _smallest_type(values: Any) -> Any:
 class Ring:
     """The latest records, as many as fit into *max_bytes*."""
 
-    def __init__(self, max_bytes: int = 64 * 1024 * 1024) -> None:
+    def __init__(self, max_bytes: int = 32 * 1024 * 1024) -> None:
         self._max_bytes = max_bytes
         self._n_bytes = 0
         #: Each with what it took when it came.

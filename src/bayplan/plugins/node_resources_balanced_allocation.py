@@ -49,10 +49,7 @@ class NodeResourcesBalancedAllocation(Plugin):
 
     def _requests_any(self, pod: Pod) -> bool:
         requests = pod.all_requests
-        for resource in self.args.resources:  # not any(): this is asked for every pod
-            if requests.get(resource.name):
-                return True
-        return False
+        return any(requests.get(resource.name) for resource in self.args.resources)
 
     def sign(self, pod: Pod) -> Hashable:
         return pod.request_summary

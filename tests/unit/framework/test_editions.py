@@ -39,7 +39,7 @@ def test_array_is_nobody_elses() -> None:
 
 
 def test_nothing_is_held_for_nobody() -> None:
-    """An edition that nobody holds goes at once, without the garbage collector, and with it what was overwritten."""
+    """An edition that nobody holds goes at once with what was overwritten, without the garbage collector."""
     column = LiveColumn(np.arange(N))
     gc.disable()
     try:
