@@ -231,7 +231,7 @@ class SchedulingCycle:
         if scores is not None:
             position = self._pick(scores.best())
             record.note_scores(scores)
-        record.node_name = str(feasible.names[position])
+        record.node_name = feasible[position].name
         return Decision(
             Status.success(),
             record,
