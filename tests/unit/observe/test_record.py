@@ -115,3 +115,21 @@ def test_ring_counts_what_records_take(harness: Harness) -> None:
     assert ring.n_bytes > bare
     ring.add(_record("q"))
     assert (len(ring), ring.n_bytes) == (1, bare)
+
+
+def test_ring_counts_shared_columns_once(harness: Harness) -> None:
+    """Records of pods alike share their columns, which count as long as one of them is there."""
+    bare = _record("p").n_bytes
+    first, second = (harness.decide(make_pod(name, cpu="500m")).record for name in ("p", "q"))
+    ring = Ring(max_bytes=10**9)
+    ring.add(first)
+    with_first = ring.n_bytes
+    ring.add(second)
+    assert ring.n_bytes == with_first + bare
+    alone = Ring(max_bytes=1)
+    for record in (first, second):
+        alone.add(record)
+    assert list(alone) == [second]
+    assert bare < alone.n_bytes <= with_first
+    alone.add(_record("r"))
+    assert alone.n_bytes == bare
