@@ -10,7 +10,7 @@ import itertools
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 from typing import Any, Final, TypeAlias, cast
 
@@ -95,7 +95,7 @@ class _ChosenNodes:
     def schedule(self, pod: Pod, state: CycleState) -> Decision:
         decision = self._cycle.schedule(pod, state)
         chosen = self._choose(pod, decision.scores) if decision.scores is not None else None
-        return replace(decision, node_name=chosen) if chosen is not None else decision
+        return decision._replace(node_name=chosen) if chosen is not None else decision
 
 
 class Replay:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from bayplan.framework import Diagnosis, ScoreOutcome, Status
@@ -13,8 +12,7 @@ if TYPE_CHECKING:
 NO_NODES: Final = "no nodes available to schedule pods"
 
 
-@dataclass(slots=True, frozen=True)
-class Decision:
+class Decision(NamedTuple):
     """Either a node, or the reason why there is none."""
 
     #: Success, or why not: a rejection by the rules, or an ERROR.

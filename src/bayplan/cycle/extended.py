@@ -147,7 +147,7 @@ class ExtendedCycle(SchedulingCycle):
             return Decision(scored, asking.record, nominate="")
         asking.record.start("ExtenderPrioritize")
         totals = scored.totals + await asking.prioritize(feasible)
-        return self._chosen(feasible, scored._replace(totals=totals), diagnosis, asking.record)
+        return self._chosen(feasible, scored.with_totals(totals), diagnosis, asking.record)
 
     def _score_by(self, asking: Asking, state: CycleState, feasible: NodeTable) -> ScoreOutcome | Status:
         if feasible.has_pods:

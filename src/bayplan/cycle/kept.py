@@ -5,16 +5,18 @@ the pod's sign and that node alone (with its pods, for the latter two). So when 
 only the nodes that changed since are asked about again, through the same method on a smaller table. The result is
 exactly that of asking about every node; tests/unit/cycle/test_kept.py holds it to that.
 
-Answers are handed out and recorded, so a refreshed column is a new array: nobody's answer changes under them.
+Answers are handed out and recorded, so a refreshed verdict is a new one, and scores are handed out as editions of
+a column (`framework.editions`): nobody's answer changes under them. Totals are kept on boards (`board`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
+from collections.abc import Hashable, Mapping, Sequence, Set
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import numpy as np
 
+from bayplan.cycle.board import FEW, Board, FixedScores, KeptScores, MovingScores
 from bayplan.framework import (
     MAX_SCORE,
     AskAlways,
@@ -32,10 +34,12 @@ from bayplan.framework import (
     Verdict,
 )
 from bayplan.framework.answers import score_failed
+from bayplan.framework.editions import LiveColumn
 
 if TYPE_CHECKING:
     from bayplan.cache.changes import ChangeLog
     from bayplan.cache.snapshot import CacheSnapshot
+    from bayplan.framework.templates import Template
     from bayplan.model import Pod
 
 T = TypeVar("T")
@@ -49,10 +53,23 @@ REFRESH_SHARE: Final = 0.25
 class _Kept(Generic[T]):
     """An answer about every node, and up to where of the change log it is right."""
 
-    __slots__ = ("answer", "finished", "finished_for", "is_shelved", "log", "membership", "position", "reads")
+    __slots__ = (
+        "answer",
+        "finished",
+        "finished_for",
+        "is_in_range",
+        "is_moving",
+        "is_shelved",
+        "log",
+        "membership",
+        "position",
+        "reads",
+    )
 
     def __init__(self, reads: Reads, log: ChangeLog) -> None:
         self.reads = reads
+        #: Whether it changes with the pods on a node, and so between almost any two pods.
+        self.is_moving = reads is Reads.RESOURCES or reads is Reads.USAGE
         self.log = log
         self.answer: T | None = None
         #: That of the snapshot when the answer was given; none yet.
@@ -60,13 +77,16 @@ class _Kept(Generic[T]):
         self.position = -1
         #: False when it had to make room: then nobody may fill it again.
         self.is_shelved = True
-        #: Scores only: the answer normalised and weighed, for the table it was last asked for.
+        #: Scores only: whether all of them are such as a plugin may give without normalising.
+        self.is_in_range = False
+        #: The answer normalised and weighed, for the table it was last asked for.
         self.finished: PluginScores | None = None
         self.finished_for: NodeTable | None = None
 
     def set(self, answer: T, membership: int) -> None:
         """The answer as of now."""
         self.answer, self.membership, self.position = answer, membership, self.log.position
+        self.finished = None
 
     def stale_rows(self, n_nodes: int) -> IntArray | None:
         """The rows to ask about again; None if that is all of them: one node's change can be everybody's."""
@@ -90,12 +110,17 @@ class _Shelf(dict[Hashable, _Kept[T]]):
             self.pop(next(iter(self))).drop()
 
 
-class _Patch(NamedTuple):
-    """Scores that differ from others in a few places."""
+class _Standing:
+    """What stands for the pods of a template as long as no node object changes: then nobody need be asked."""
 
-    old: PluginScores
-    new: PluginScores
-    positions: IntArray
+    __slots__ = ("accepting", "membership", "position")
+
+    def __init__(self, membership: int, position: int) -> None:
+        self.membership = membership
+        #: In the log of node objects.
+        self.position = position
+        #: Filter plugins whose verdict accepts every node.
+        self.accepting: set[str] = set()
 
 
 class KeptAnswers:
@@ -106,16 +131,25 @@ class KeptAnswers:
         self._snapshot = snapshot
         #: By plugin. A template knows its own (`Template.kept`), so that signs are compared once per template.
         self._verdicts: dict[str, _Shelf[Verdict]] = {}
-        self._scores: dict[str, _Shelf[IntArray]] = {}
-        self._last_totals: ScoreOutcome | None = None
-        #: Plugin → how its latest scores came from those before.
-        self._patches: dict[str, _Patch] = {}
+        self._scores: dict[str, _Shelf[LiveColumn]] = {}
+        #: By the keys of the scores that are added up on it.
+        self._boards: dict[tuple[Hashable, ...], Board] = {}
         #: The rows of a table that were asked about last, and the table of them.
         self._last_part: tuple[IntArray, NodeTable, NodeTable] | None = None
-        #: A table that is not whole, and the position of each of its rows.
-        self._placed: tuple[NodeTable, dict[int, int]] | None = None
+
+    def _standing(self, template: Template) -> _Standing:
+        snapshot = self._snapshot
+        standing: _Standing | None = template.standing
+        membership, position = snapshot.membership, snapshot.node_changes.position
+        if standing is None or standing.position != position or standing.membership != membership:
+            standing = template.standing = _Standing(membership, position)
+        return standing
 
     # --- verdicts ---------------------------------------------------------------------------------
+
+    def accepting(self, state: CycleState, nodes: NodeTable) -> Set[str]:
+        template = state.template
+        return self._standing(template).accepting if template is not None and nodes.is_whole else frozenset()
 
     def verdict(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict | Status:
         kept = self._kept(self._verdicts, bound, state, pod)
@@ -123,6 +157,15 @@ class KeptAnswers:
             return kept
         if kept is None or not nodes.is_whole:
             return self._ask.verdict(bound, state, pod, nodes)
+        verdict = self._whole_verdict(kept, bound, state, pod, nodes)
+        is_standing = not kept.is_moving and isinstance(verdict, Verdict) and verdict.accepts_all
+        if is_standing and state.template is not None:
+            self._standing(state.template).accepting.add(bound.name)
+        return verdict
+
+    def _whole_verdict(
+        self, kept: _Kept[Verdict], bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable
+    ) -> Verdict | Status:
         membership = self._snapshot.membership
         if kept.answer is not None and kept.membership == membership:
             if kept.position == kept.log.position:
@@ -141,100 +184,108 @@ class KeptAnswers:
 
     # --- scores -----------------------------------------------------------------------------------
 
-    def scores(self, scorer: Scorer, state: CycleState, pod: Pod, nodes: NodeTable) -> PluginScores | Status:
+    def score(
+        self, scorers: Sequence[Scorer], state: CycleState, pod: Pod, nodes: NodeTable
+    ) -> ScoreOutcome | Status:
+        by_plugin: dict[str, PluginScores] = {}
+        for scorer in scorers:
+            if scorer.bound.name in state.skip_score:
+                continue
+            scores = self._plugin_scores(scorer, state, pod, nodes)
+            if isinstance(scores, Status):
+                return scores
+            by_plugin[scorer.bound.name] = scores
+        return self._outcome(nodes, by_plugin)
+
+    def _plugin_scores(
+        self, scorer: Scorer, state: CycleState, pod: Pod, nodes: NodeTable
+    ) -> PluginScores | Status:
         kept = self._kept(self._scores, scorer.bound, state, pod)
         if isinstance(kept, Status):
             return score_failed(scorer.bound, kept)
         if kept is None:
             return self._ask.scores(scorer, state, pod, nodes)
-        is_current = kept.position == kept.log.position and kept.membership == self._snapshot.membership
-        if is_current and kept.finished is not None and kept.finished_for is nodes:
-            return kept.finished
-        raw = self._raw(kept, scorer, state, pod, nodes)
-        if isinstance(raw, Status):
-            return raw
-        if kept.finished is not None and kept.finished_for is nodes:
-            return kept.finished
-        finished = self._ask.finish(scorer, state, pod, nodes, raw if nodes.is_whole else raw[nodes.rows])
-        if isinstance(finished, PluginScores):
+        column = kept.answer
+        if column is None or kept.position != kept.log.position or kept.membership != self._snapshot.membership:
+            fresh = self._column(kept, scorer.bound, state, pod)
+            if isinstance(fresh, Status):
+                return fresh
+            column = fresh
+        if kept.finished is None or kept.finished_for is not nodes:
+            finished = self._finished(kept, column, scorer, state, pod, nodes)
+            if isinstance(finished, Status):
+                return finished
             kept.finished, kept.finished_for = finished, nodes
-        return finished
+        return kept.finished
 
-    def _raw(
-        self, kept: _Kept[IntArray], scorer: Scorer, state: CycleState, pod: Pod, feasible: NodeTable
-    ) -> IntArray | Status:
+    def _column(self, kept: _Kept[LiveColumn], bound: Bound, state: CycleState, pod: Pod) -> LiveColumn | Status:
         """The plugin's raw scores for every node, feasible or not."""
         nodes, membership = self._snapshot.nodes, self._snapshot.membership
         if kept.answer is not None and kept.membership == membership:
-            if kept.position == kept.log.position:
-                return kept.answer
             rows = kept.stale_rows(len(nodes))
             if rows is not None:
-                part = self._ask.raw_scores(scorer.bound, state, pod, self._part(nodes, rows))
+                part = self._ask.raw_scores(bound, state, pod, self._part(nodes, rows))
                 if isinstance(part, Status):
                     return part
-                kept.set(_with(kept.answer, rows, part), membership)
-                kept.finished = self._patched(kept, scorer, feasible, rows, part)
-                return kept.answer
-        raw = self._ask.raw_scores(scorer.bound, state, pod, nodes)
-        if not isinstance(raw, Status):
-            kept.set(raw, membership)
-            kept.finished = None
-        return raw
+                column, finished = kept.answer, kept.finished
+                kept.set(column, membership)
+                if not kept.is_moving and np.array_equal(column.data[rows], part):
+                    kept.finished = finished  # the nodes changed in something else
+                else:
+                    column.change(rows, part)
+                    kept.is_in_range = kept.is_in_range and _are_in_range(part)
+                return column
+        raw = self._ask.raw_scores(bound, state, pod, nodes)
+        if isinstance(raw, Status):
+            return raw
+        kept.is_in_range = _are_in_range(raw)
+        column = LiveColumn(raw.copy())
+        kept.set(column, membership)
+        return column
 
-    def _patched(
-        self, kept: _Kept[IntArray], scorer: Scorer, feasible: NodeTable, rows: IntArray, part: IntArray
-    ) -> PluginScores | None:
-        """The finished scores with *part* at *rows*; None where they must be finished anew: normalising looks at
-        all nodes."""
-        old = kept.finished
-        if old is None or kept.answer is None or kept.finished_for is not feasible or scorer.normalize is not None:
-            return None
-        raw = kept.answer
-        if not feasible.is_whole:
-            rows, part = self._in_table(feasible, rows, part)
-            raw = _with(old.raw, rows, part)
-        if len(part) and part.view(np.uint64).max() > MAX_SCORE:  # negative ones as well
-            return None
-        weighted = raw if scorer.weight == 1 else _with(old.weighted, rows, part * scorer.weight)
-        new = PluginScores(raw, raw, weighted, scorer.weight)
-        self._patches[scorer.bound.name] = _Patch(old, new, rows)
-        return new
+    def _finished(
+        self,
+        kept: _Kept[LiveColumn],
+        column: LiveColumn,
+        scorer: Scorer,
+        state: CycleState,
+        pod: Pod,
+        nodes: NodeTable,
+    ) -> PluginScores | Status:
+        if kept.is_moving and kept.is_in_range and scorer.normalize is None:
+            return MovingScores(kept, column, nodes, scorer.weight, kept.log)
+        raw = column.data.copy() if nodes.is_whole else column.data[nodes.rows]
+        finished = self._ask.finish(scorer, state, pod, nodes, raw)
+        return finished if kept.is_moving or isinstance(finished, Status) else FixedScores(kept, finished)
 
-    def _in_table(self, table: NodeTable, rows: IntArray, part: IntArray) -> tuple[IntArray, IntArray]:
-        """The rows that are in *table*, as positions there, and what *part* says of them."""
-        if self._placed is None or self._placed[0] is not table:
-            self._placed = table, {row: position for position, row in enumerate(table.rows.tolist())}
-        positions = np.array([self._placed[1].get(row, -1) for row in rows.tolist()], dtype=np.int64)
-        present = positions >= 0
-        return positions[present], part[present]
+    def _outcome(self, nodes: NodeTable, by_plugin: Mapping[str, PluginScores]) -> ScoreOutcome:
+        """The sum of the weighted scores; that of kept ones is kept too."""
+        kept: list[KeptScores] = []
+        others: list[PluginScores] = []
+        for own in by_plugin.values():
+            if isinstance(own, MovingScores | FixedScores):
+                kept.append(own)
+            else:
+                others.append(own)
+        if not kept:
+            return self._ask.outcome(nodes, by_plugin)
+        board = self._board(nodes, kept)
+        if not others:
+            best = board.leaders.positions()
+            return ScoreOutcome(nodes, by_plugin, board.totals.edition, best=best, basis=board.basis)
+        totals = board.totals.data + others[0].weighted
+        for own in others[1:]:
+            totals += own.weighted
+        return ScoreOutcome(nodes, by_plugin, totals)
 
-    def totals(self, state: CycleState, nodes: NodeTable, by_plugin: Mapping[str, PluginScores]) -> IntArray:
-        """The sum of the weighted scores; where few plugins changed theirs, theirs alone are exchanged."""
-        last = self._last_totals
-        totals: IntArray | None = None
-        if last is not None and last.nodes is nodes and last.by_plugin.keys() == by_plugin.keys():
-            totals = self._exchanged(last, by_plugin)
-        if totals is None:
-            totals = self._ask.totals(state, nodes, by_plugin)
-        self._last_totals = ScoreOutcome(nodes, by_plugin, totals)
-        return totals
-
-    def _exchanged(self, last: ScoreOutcome, by_plugin: Mapping[str, PluginScores]) -> IntArray | None:
-        """The last totals with what changed since; None if so much did that adding up is cheaper."""
-        totals: IntArray | None = None
-        for name, new in by_plugin.items():
-            old = last.by_plugin[name]
-            if old is new:
-                continue
-            patch = self._patches.get(name)
-            if patch is None or patch.old is not old or patch.new is not new:
-                return _exchange_whole(last, by_plugin)
-            if totals is None:
-                totals = last.totals.copy()
-            positions = patch.positions
-            totals[positions] += new.weighted[positions] - old.weighted[positions]
-        return last.totals if totals is None else totals
+    def _board(self, nodes: NodeTable, scores: Sequence[KeptScores]) -> Board:
+        key = tuple([own.key for own in scores])
+        board = self._boards.get(key)
+        if board is None or not board.is_of(nodes, scores) or not board.refresh():
+            board = self._boards[key] = Board(nodes, scores)
+            if len(self._boards) > MAX_KEPT:
+                del self._boards[next(iter(self._boards))]
+        return board
 
     def _part(self, nodes: NodeTable, rows: IntArray) -> NodeTable:
         """The nodes at *rows*; several plugins are asked about the same ones."""
@@ -277,22 +328,10 @@ class KeptAnswers:
         return self._snapshot.amount_changes if reads is Reads.RESOURCES else self._snapshot.node_changes
 
 
-def _exchange_whole(last: ScoreOutcome, by_plugin: Mapping[str, PluginScores]) -> IntArray | None:
-    """The last totals with the columns of plugins whose scores changed anywhere; None if most did."""
-    changed = [(last.by_plugin[name], new) for name, new in by_plugin.items() if last.by_plugin[name] is not new]
-    if 2 * len(changed) >= len(by_plugin):
-        return None
-    totals = last.totals
-    for old, new in changed:
-        totals = totals + (new.weighted - old.weighted)
-    return totals
-
-
-def _with(column: IntArray, positions: IntArray, values: IntArray) -> IntArray:
-    """*column* with other values at *positions*; a new array, for the old one has been handed out."""
-    changed = column.copy()
-    changed[positions] = values
-    return changed
+def _are_in_range(scores: IntArray) -> bool:
+    if len(scores) <= FEW:
+        return all(0 <= score <= MAX_SCORE for score in scores.tolist())
+    return bool(scores.view(np.uint64).max() <= MAX_SCORE)  # negative ones are vast then
 
 
 def _merged(whole: Verdict, part: Verdict, rows: IntArray) -> Verdict | None:

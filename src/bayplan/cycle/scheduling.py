@@ -14,6 +14,7 @@ import numpy as np
 
 from bayplan.cycle.decision import NO_NODES, Decision
 from bayplan.cycle.evaluation import ProfileEvaluation
+from bayplan.cycle.selections import Selections
 from bayplan.cycle.window import cut, n_feasible_wanted
 from bayplan.framework import (
     Code,
@@ -29,6 +30,7 @@ from bayplan.framework import (
     Search,
     Status,
 )
+from bayplan.framework.outcomes import Positions
 from bayplan.observe.record import Record
 
 if TYPE_CHECKING:
@@ -65,8 +67,7 @@ class SchedulingCycle:
         #: Ties are broken by this stream, so that a run can be repeated.
         self._random = random.Random(seed)  # noqa: S311  a choice among equals, not a secret
         self._next_start = 0
-        #: The nodes that were feasible last time, and the membership that their rows belong to.
-        self._last_selected: tuple[int, NodeTable] | None = None
+        self._selections = Selections(snapshot)
 
     def schedule(self, pod: Pod, state: CycleState | None = None) -> Decision:
         # 1. Ask every PreFilter plugin what this pod needs, once.
@@ -146,9 +147,9 @@ class SchedulingCycle:
         if outcome.error is not None:
             return outcome.error
         diagnosis.add_outcome(outcome)
-        if search is None and outcome.rejects_none and candidates.is_whole:
-            return candidates
-        return self._selected(candidates, self._window(outcome, search))
+        if search is None and candidates.is_whole:
+            return self._selections.passed(outcome)
+        return candidates.select(self._window(outcome, search))
 
     def _nominated_node(self, pod: Pod, state: CycleState, diagnosis: Diagnosis) -> NodeTable | None:
         """The node promised to the pod, if it fits now: then no other is looked at."""
@@ -186,19 +187,6 @@ class SchedulingCycle:
         n_seen = n_seen if outcome.n_seen is None else outcome.n_seen
         self._next_start = (self._next_start + n_seen) % len(self._snapshot.nodes)
         return positions
-
-    def _selected(self, candidates: NodeTable, positions: IntArray) -> NodeTable:
-        """The table of *positions*; the same object as last time where they are the same, so that what was
-        worked out for it can be used again."""
-        if len(positions) == len(candidates) and candidates.is_whole:
-            return candidates
-        selected = candidates.select(positions)
-        last, membership = self._last_selected, self._snapshot.membership
-        # Rows are renumbered when a node goes: equal rows are the same nodes only while none has come or gone.
-        if last is not None and last[0] == membership and np.array_equal(last[1].rows, selected.rows):
-            return last[1]
-        self._last_selected = membership, selected
-        return selected
 
     # --- no node ----------------------------------------------------------------------------------
 
@@ -238,14 +226,12 @@ class SchedulingCycle:
     def _chosen(
         self, feasible: NodeTable, scores: ScoreOutcome | None, diagnosis: Diagnosis, record: Record
     ) -> Decision:
-        n_rejected = 0
-        if diagnosis.outcome is not None and not diagnosis.outcome.rejects_none:
-            n_rejected = int(np.count_nonzero(~diagnosis.outcome.feasible))
+        n_rejected = diagnosis.outcome.n_rejected if diagnosis.outcome is not None else 0
         position = 0
         if scores is not None:
-            position = self._pick(scores.totals)
+            position = self._pick(scores.best())
             record.note_scores(scores)
-        record.node_name = str(feasible.names[position])
+        record.node_name = feasible[position].name
         return Decision(
             Status.success(),
             record,
@@ -263,6 +249,5 @@ class SchedulingCycle:
         record.start("Score")
         return self._runner.score(state, pod, feasible)
 
-    def _pick(self, totals: IntArray) -> int:
-        best = (totals == totals[totals.argmax()]).nonzero()[0]
+    def _pick(self, best: Positions) -> int:
         return int(best[0] if len(best) == 1 else best[self._random.randrange(len(best))])

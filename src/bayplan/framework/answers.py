@@ -6,7 +6,7 @@ give exactly the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from bayplan.framework.calls import Bound, Caller, wrapped
 from bayplan.framework.nodes import NodeTable
-from bayplan.framework.outcomes import PluginScores
+from bayplan.framework.outcomes import FreshScores, PluginScores, ScoreOutcome
 from bayplan.framework.state import CycleState
 from bayplan.framework.status import Status
 from bayplan.framework.verdict import IntArray, Verdict
@@ -38,13 +38,17 @@ class Scorer:
 
 
 class Answers(Protocol):
-    """Gives a plugin's verdict, or its scores at every stage; a Status where the plugin failed."""
+    """Gives a plugin's verdict, or all scores; a Status where a plugin failed."""
 
     def verdict(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict | Status: ...
 
-    def scores(self, scorer: Scorer, state: CycleState, pod: Pod, nodes: NodeTable) -> PluginScores | Status: ...
+    def accepting(self, state: CycleState, nodes: NodeTable) -> Set[str]:
+        """Filter plugins that are known to accept every node for pods like this one; they need not be asked."""
 
-    def totals(self, state: CycleState, nodes: NodeTable, by_plugin: Mapping[str, PluginScores]) -> IntArray: ...
+    def score(
+        self, scorers: Sequence[Scorer], state: CycleState, pod: Pod, nodes: NodeTable
+    ) -> ScoreOutcome | Status:
+        """The scores of all plugins that do not skip the pod, added up."""
 
 
 class AskAlways:
@@ -67,6 +71,22 @@ class AskAlways:
             "filter_nodes must return a Verdict (nodes.reject(…) or nodes.accept_all()), "
             f"got {type(answer).__name__}"
         )
+
+    def accepting(self, state: CycleState, nodes: NodeTable) -> Set[str]:
+        return frozenset()
+
+    def score(
+        self, scorers: Sequence[Scorer], state: CycleState, pod: Pod, nodes: NodeTable
+    ) -> ScoreOutcome | Status:
+        by_plugin: dict[str, PluginScores] = {}
+        for scorer in scorers:
+            if scorer.bound.name in state.skip_score:
+                continue
+            scores = self.scores(scorer, state, pod, nodes)
+            if isinstance(scores, Status):
+                return scores
+            by_plugin[scorer.bound.name] = scores
+        return self.outcome(nodes, by_plugin)
 
     def scores(self, scorer: Scorer, state: CycleState, pod: Pod, nodes: NodeTable) -> PluginScores | Status:
         raw = self.raw_scores(scorer.bound, state, pod, nodes)
@@ -105,7 +125,7 @@ class AskAlways:
 
     def finish(
         self, scorer: Scorer, state: CycleState, pod: Pod, nodes: NodeTable, raw: IntArray
-    ) -> PluginScores | Status:
+    ) -> FreshScores | Status:
         """Normalise and weigh *raw*; every score must lie in 0..100 then."""
         normalized = raw
         if scorer.normalize is not None:
@@ -118,14 +138,14 @@ class AskAlways:
         if len(normalized) and (normalized.max() > MAX_SCORE or normalized.min() < MIN_SCORE):
             return _out_of_range(scorer.bound, normalized)
         weighted = normalized if scorer.weight == 1 else normalized * scorer.weight
-        return PluginScores(raw, normalized, weighted, scorer.weight)
+        return FreshScores(raw, normalized, weighted, scorer.weight)
 
-    def totals(self, state: CycleState, nodes: NodeTable, by_plugin: Mapping[str, PluginScores]) -> IntArray:
+    def outcome(self, nodes: NodeTable, by_plugin: Mapping[str, PluginScores]) -> ScoreOutcome:
         """The sum of the weighted scores."""
         totals = np.zeros(len(nodes), dtype=np.int64)
         for scores in by_plugin.values():
             totals += scores.weighted
-        return totals
+        return ScoreOutcome(nodes, by_plugin, totals)
 
 
 def checked_scores(answer: Any, n_nodes: int) -> IntArray | Status:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Final
 
 import numpy as np
 
@@ -10,6 +11,8 @@ from bayplan.framework.nodes import NodeTable
 from bayplan.framework.outcomes import FilterOutcome
 from bayplan.framework.status import Code, Status
 from bayplan.framework.verdict import IntArray
+
+_ABSENT: Final = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 
 
 class Diagnosis:
@@ -26,7 +29,7 @@ class Diagnosis:
         #: The statuses of nodes that Filter did not reject when it looked at all of them, by name: a promised node
         #: that was looked at before the others, nodes that only an extender spoke of.
         self.beforehand: dict[str, Status] = {}
-        self.absent = Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+        self.absent = _ABSENT
         self.pre_filter_message = ""
         self.post_filter_message = ""
         #: Plugins that rejected the pod; an event that one of them waits for tries the pod again.
@@ -46,7 +49,10 @@ class Diagnosis:
 
     def add_outcome(self, outcome: FilterOutcome) -> None:
         self.outcome = outcome
-        self.beforehand = {name: status for name, status in self.beforehand.items() if not outcome.rejects(name)}
+        if self.beforehand:
+            self.beforehand = {
+                name: status for name, status in self.beforehand.items() if not outcome.rejects(name)
+            }
         for plugin, code in outcome.rejecting_plugins():
             self._blame(plugin, code)
 

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayplan.framework.editions import Edition, read_column
 from bayplan.framework.nodes import NodeTable
 from bayplan.framework.status import Code, Status
 from bayplan.framework.verdict import BoolArray, IntArray, Verdict
+from bayplan.observe.record import Basis
+
+#: Positions in a table, in order.
+Positions: TypeAlias = list[int] | IntArray
+
+
+def highest(column: IntArray) -> IntArray:
+    """The positions of the highest entries."""
+    positions: IntArray = (column == column[column.argmax()]).nonzero()[0]
+    return positions
 
 
 class Decided(NamedTuple):
@@ -37,17 +48,65 @@ class Decided(NamedTuple):
                 reasons.update(status.reasons)
 
 
+class Combined:
+    """What the Filter plugins said of a table together.
+
+    Attempts that get the same verdicts share it, so nothing in it changes once it is given out.
+    """
+
+    __slots__ = ("_feasible", "_rejecting", "decided", "nodes", "passed")
+
+    def __init__(self, nodes: NodeTable) -> None:
+        self.nodes = nodes
+        #: In the order of the plugins; the masks do not overlap.
+        self.decided: list[Decided] = []
+        #: The table of the nodes that passed, as soon as somebody made it.
+        self.passed: NodeTable | None = None
+        #: None as long as that is all of them.
+        self._feasible: BoolArray | None = None
+        self._rejecting: tuple[tuple[str, Code], ...] | None = None
+
+    @property
+    def feasible(self) -> BoolArray:
+        """bool, shape (n_nodes,)."""
+        if self._feasible is None:
+            self._feasible = np.ones(len(self.nodes), dtype=np.bool_)
+        return self._feasible
+
+    def add(self, plugin: str, verdict: Verdict) -> Status | None:
+        """The next plugin's verdict; gives an ERROR that it has for a node that nobody rejected before."""
+        first = verdict.rejected & self.feasible
+        if not first.any():
+            return None
+        if (failure := verdict.failure(first)) is not None:
+            return failure
+        self.decided.append(Decided(plugin, verdict, first))
+        self._feasible = self.feasible & ~first
+        return None
+
+    @property
+    def rejecting(self) -> tuple[tuple[str, Code], ...]:
+        """Every (plugin, code) by which some node was rejected."""
+        if self._rejecting is None:
+            self._rejecting = tuple(_rejecting(self.decided))
+        return self._rejecting
+
+    @property
+    def n_bytes(self) -> int:
+        """What the masks take, roughly; the verdicts' own are of the same size."""
+        return 2 * (1 + len(self.decided)) * len(self.nodes) if self.decided else 0
+
+
 class FilterOutcome:
     """Which nodes of a table passed every Filter plugin, and for the others who rejected them."""
 
-    __slots__ = ("decided", "error", "feasible", "n_seen", "nodes", "overrides")
+    __slots__ = ("_feasible", "combined", "decided", "error", "n_seen", "nodes", "overrides")
 
     def __init__(
         self, nodes: NodeTable, feasible: BoolArray, decided: list[Decided], error: Status | None = None
     ) -> None:
         self.nodes = nodes
-        #: bool, shape (n_nodes,)
-        self.feasible = feasible
+        self._feasible: BoolArray | None = feasible
         #: In the order of the plugins; the masks do not overlap.
         self.decided = decided
         #: An ERROR of any plugin on any node: the attempt is over.
@@ -56,9 +115,34 @@ class FilterOutcome:
         self.n_seen: int | None = None
         #: Position → status, for nodes whose answer was settled in another way (nominated pods, extenders).
         self.overrides: dict[int, Status] = {}
+        #: What the plugins' verdicts came to, as long as there is nothing else to say.
+        self.combined: Combined | None = None
+
+    @classmethod
+    def of(cls, combined: Combined, error: Status | None = None) -> FilterOutcome:
+        outcome = cls.__new__(cls)
+        outcome.nodes, outcome.decided, outcome.combined = combined.nodes, combined.decided, combined
+        outcome.error, outcome.n_seen, outcome.overrides, outcome._feasible = error, None, {}, None
+        return outcome
+
+    @property
+    def feasible(self) -> BoolArray:
+        """bool, shape (n_nodes,)."""
+        if self._feasible is not None:
+            return self._feasible
+        assert self.combined is not None  # noqa: S101  one of the two is there
+        return self.combined.feasible
+
+    @property
+    def n_rejected(self) -> int:
+        return 0 if self.rejects_none else len(self.nodes) - int(np.count_nonzero(self.feasible))
 
     def override(self, position: int, status: Status) -> None:
         """Settle one node by hand; success makes it feasible."""
+        if self.combined is not None:  # from here on this outcome is like no other
+            self._feasible = self.feasible.copy()
+            self.decided = [entry._replace(where=entry.where.copy()) for entry in self.decided]
+            self.combined = None
         self.feasible[position] = status.is_success
         for entry in self.decided:
             entry.where[position] = False
@@ -110,35 +194,94 @@ class FilterOutcome:
 
     def rejecting_plugins(self) -> Iterable[tuple[str, Code]]:
         """Every (plugin, code) by which some node was rejected."""
-        for entry in self.decided:
-            for rejection in entry.verdict.rejections:
-                if (rejection.where & entry.where).any():
-                    yield entry.plugin, rejection.code
-            for position, status in entry.verdict.statuses.items():
-                if entry.where[position]:
-                    yield entry.plugin, status.code
-        for status in self.overrides.values():
-            if status.plugin:
-                yield status.plugin, status.code
+        if self.combined is not None:
+            return self.combined.rejecting
+        overridden = [(status.plugin, status.code) for status in self.overrides.values() if status.plugin]
+        return [*_rejecting(self.decided), *overridden]
+
+
+def _rejecting(decided: Iterable[Decided]) -> Iterator[tuple[str, Code]]:
+    for entry in decided:
+        for rejection in entry.verdict.rejections:
+            if (rejection.where & entry.where).any():
+                yield entry.plugin, rejection.code
+        for position, status in entry.verdict.statuses.items():
+            if entry.where[position]:
+                yield entry.plugin, status.code
 
 
 def _strength(code: Code) -> int:
     return 1 if code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE else 0
 
 
-class PluginScores(NamedTuple):
+class PluginScores(Protocol):
     """One plugin's scores for a table of nodes, at every stage; int64, shape (n_nodes,) each."""
+
+    @property
+    def raw(self) -> IntArray: ...
+
+    @property
+    def normalized(self) -> IntArray: ...
+
+    @property
+    def weighted(self) -> IntArray: ...
+
+    @property
+    def weight(self) -> int: ...
+
+    @property
+    def is_light(self) -> bool:
+        """Whether they take no room of their own, so that records can keep them as they are."""
+
+
+class FreshScores(NamedTuple):
+    """Scores that were worked out for one pod."""
 
     raw: IntArray
     normalized: IntArray
     weighted: IntArray
     weight: int
+    is_light: bool = False
 
 
-class ScoreOutcome(NamedTuple):
+class ScoreOutcome:
     """What the Score plugins made of the feasible nodes."""
 
-    nodes: NodeTable
-    by_plugin: Mapping[str, PluginScores]
-    #: int64, shape (n_nodes,)
-    totals: IntArray
+    __slots__ = ("_best", "_totals", "basis", "by_plugin", "nodes")
+
+    def __init__(
+        self,
+        nodes: NodeTable,
+        by_plugin: Mapping[str, PluginScores],
+        totals: IntArray | Edition,
+        *,
+        best: Positions | None = None,
+        basis: Basis | None = None,
+    ) -> None:
+        self.nodes = nodes
+        self.by_plugin = by_plugin
+        self._totals = totals
+        #: Where somebody keeps it up to date: `best` as of now.
+        self._best = best
+        #: What the columns share with those of other outcomes; None where they share nothing.
+        self.basis = basis
+
+    @property
+    def totals(self) -> IntArray:
+        """int64, shape (n_nodes,)."""
+        return read_column(self._totals)
+
+    @property
+    def light_totals(self) -> Edition | None:
+        """The totals in the form that takes no room; None where there is none."""
+        return self._totals if isinstance(self._totals, Edition) else None
+
+    def best(self) -> Positions:
+        """The positions with the highest total, in order."""
+        if self._best is not None:
+            best, self._best = self._best, None  # the next pod changes it
+            return best
+        return highest(self.totals)
+
+    def with_totals(self, totals: IntArray) -> ScoreOutcome:
+        return ScoreOutcome(self.nodes, self.by_plugin, totals)

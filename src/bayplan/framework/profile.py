@@ -66,6 +66,11 @@ class ProfilePlugins:
                 return wrapped(f'running {bound.point} plugin "{bound.name}"', status, bound.name)
         return SUCCESS
 
+    def point_done(self, title: str, status: Status, start: float) -> None:
+        """The extension point *title*, which began at *start*, ended with *status*."""
+        if self._observer is not None:
+            self._observer.point_done(title, status.code, perf_counter() - start)
+
     def timed(self, title: str) -> Timed:
         """Times an extension point: `with plugins.timed("Filter") as done: return done(status)`."""
         return Timed(self._observer, title)

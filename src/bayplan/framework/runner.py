@@ -17,22 +17,26 @@ import numpy as np
 from bayplan.framework.answers import Answers, AskAlways, Scorer
 from bayplan.framework.calls import Bound, Caller, SlowCall, as_status, wrapped
 from bayplan.framework.candidates import CONSULTED, Considered, Consulted
+from bayplan.framework.combining import Combining, Remembered
 from bayplan.framework.diagnosis import Diagnosis
 from bayplan.framework.nodes import NodeInfo, NodeTable
-from bayplan.framework.outcomes import Decided, FilterOutcome, PluginScores, ScoreOutcome
+from bayplan.framework.outcomes import Combined, FilterOutcome, ScoreOutcome
 from bayplan.framework.plugin import Plugin, PostFilterResult, PreFilterResult, Reads
 from bayplan.framework.profile import ProfilePlugins
 from bayplan.framework.searching import Search, Searching
 from bayplan.framework.state import CycleState
 from bayplan.framework.status import SUCCESS, Code, Status
-from bayplan.framework.templates import Alike, Steps, Templates, written_since
-from bayplan.framework.verdict import Verdict
+from bayplan.framework.templates import Alike, Steps, Template, Templates, written_since
+from bayplan.framework.verdict import BoolArray, Verdict
 
 if TYPE_CHECKING:
     from bayplan.model import Pod
 
 #: upstream maxTimeout: Permit never holds a pod longer.
 MAX_PERMIT_SECONDS: Final = 15 * 60
+
+#: What Filter came to is remembered for so many kinds of pods: the masks take room.
+MAX_FILTERED: Final = 256
 
 #: What a Filter plugin may read whose answer follows from the node objects and the amounts requested.
 _AMOUNTS: Final = (Reads.NODE, Reads.ALL_NODES, Reads.RESOURCES)
@@ -70,6 +74,8 @@ class Runner:
         self._plugins = plugins
         #: Without somebody who tells when objects change, nothing may be remembered.
         self._templates = Templates(epoch if epoch is not None else itertools.count().__next__)
+        #: What Filter came to for the latest pod of a template that was tried on all nodes.
+        self._filtered: dict[Template, Remembered] = {}
         self._caller = plugins.caller
         self._answers = answers(plugins.caller)
         self._add_pod = plugins.companions("preFilter", "add_pod")
@@ -103,10 +109,10 @@ class Runner:
     # --- scheduling cycle: feasibility ------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> PreFilterOutcome:
-        with self._plugins.timed("PreFilter") as done:
-            outcome = self._pre_filter(state, pod, nodes)
-            done(outcome.status)
-            return outcome
+        start = perf_counter()
+        outcome = self._pre_filter(state, pod, nodes)
+        self._plugins.point_done("PreFilter", outcome.status, start)
+        return outcome
 
     def _pre_filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> PreFilterOutcome:
         template = state.template = self._templates.of(pod)
@@ -176,28 +182,38 @@ class Runner:
         """
         if search is not None and self._is_costly(state):
             return self._search(state, pod, nodes, search)
-        feasible = np.ones(len(nodes), dtype=np.bool_)
-        outcome = FilterOutcome(nodes, feasible, [])
-        if not len(nodes):
-            return outcome
+        template = state.template if nodes.is_whole else None
+        combining = Combining(nodes, self._filtered.get(template) if template is not None else None)
+        if len(nodes):
+            error = self._combine(combining, state, pod, nodes)
+            if error is not None:
+                return FilterOutcome.of(Combined(nodes), error)
+        filtered = combining.finish()
+        if template is not None:
+            self._filtered[template] = filtered
+            if len(self._filtered) > MAX_FILTERED:
+                del self._filtered[next(iter(self._filtered))]
+        return FilterOutcome.of(filtered.combined)
+
+    def _combine(self, combining: Combining, state: CycleState, pod: Pod, nodes: NodeTable) -> Status | None:
+        """Asks plugin after plugin; gives the error that ended it."""
+        skipped, accepting = state.skip_filter, self._answers.accepting(state, nodes)
         for bound in self._plugins.on("filter"):
-            if bound.name in state.skip_filter:
+            if bound.name in skipped or bound.name in accepting:
                 continue
-            verdict = self._verdict(bound, state, pod, nodes, outcome)
-            if outcome.error is not None:
+            verdict = (
+                self._filter_one_by_one(bound, state, pod, nodes, combining.feasible)
+                if bound.is_per_node
+                else self._answers.verdict(bound, state, pod, nodes)
+            )
+            if isinstance(verdict, Verdict) and verdict.accepts_all:
+                continue
+            failure = verdict if isinstance(verdict, Status) else combining.add(bound, verdict)
+            if failure is not None:
+                return _filter_error(bound, failure)
+            if combining.leaves_none:
                 break
-            if verdict.accepts_all:
-                continue
-            first = verdict.rejected & outcome.feasible
-            if first.any():
-                if (failure := verdict.failure(first)) is not None:
-                    outcome.error = _filter_error(bound, failure)
-                    break
-                outcome.decided.append(Decided(bound.name, verdict, first))
-                outcome.feasible &= ~first
-                if not outcome.feasible.any():
-                    break
-        return outcome
+        return None
 
     def _is_costly(self, state: CycleState) -> bool:
         return any(
@@ -221,32 +237,22 @@ class Runner:
             outcome.error = _filter_error(*searching.failed)
         return outcome
 
-    def _verdict(
-        self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable, outcome: FilterOutcome
-    ) -> Verdict:
-        if bound.is_per_node:
-            return self._filter_one_by_one(bound, state, pod, nodes, outcome)
-        answer = self._answers.verdict(bound, state, pod, nodes)
-        if isinstance(answer, Verdict):
-            return answer
-        outcome.error = _filter_error(bound, answer)
-        return Verdict(len(nodes))
-
     def _filter_one_by_one(
-        self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable, outcome: FilterOutcome
-    ) -> Verdict:
+        self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable, where: BoolArray
+    ) -> Verdict | Status:
         statuses: dict[int, Status] = {}
+        failure: Status | None = None
         start = perf_counter()
-        for position in np.flatnonzero(outcome.feasible).tolist():
+        for position in np.flatnonzero(where).tolist():
             status = as_status(bound, self._caller.call_often(bound, state, pod, nodes[position]))
             if status.is_success:
                 continue
             if not status.is_rejection:
-                outcome.error = _filter_error(bound, status)
+                failure = status
                 break
             statuses[position] = status.by(bound.name)
         self._caller.note_time(bound.name, bound.point, perf_counter() - start)
-        return Verdict(len(nodes), statuses=statuses)
+        return failure or Verdict(len(nodes), statuses=statuses)
 
     def filters_by_amounts(self, state: CycleState) -> bool:
         """Whether Filter looks at nothing of a node but the object and the amounts requested on it, so that a
@@ -321,40 +327,38 @@ class Runner:
     # --- scheduling cycle: choice -----------------------------------------------------------------
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status:
-        with self._plugins.timed("PreScore") as done:
-            template = state.template
-            known = template.pre_score if template is not None else None
-            learned = Steps() if known is None else None
-            for step in self._plugins.on("preScore") if known is None else known.steps:
-                if isinstance(step, Alike):
-                    state.update(step.values)
-                    state.skip_score |= step.skips
-                    continue
-                before = frozenset(state.keys()) if learned is not None else frozenset()
-                status = as_status(step, self._caller.call(step, state, pod, nodes))
-                if status.is_skip:
-                    state.skip_score.add(step.name)
-                elif not status.is_success:
-                    return done(wrapped(f'running PreScore plugin "{step.name}"', status, step.name))
-                if learned is not None:
-                    learned.note(step, status, written_since(state, before))
-            if learned is not None and template is not None:
-                template.pre_score = learned
-            return done(SUCCESS)
+        start = perf_counter()
+        status = self._pre_score(state, pod, nodes)
+        self._plugins.point_done("PreScore", status, start)
+        return status
+
+    def _pre_score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status:
+        template = state.template
+        known = template.pre_score if template is not None else None
+        learned = Steps() if known is None else None
+        for step in self._plugins.on("preScore") if known is None else known.steps:
+            if isinstance(step, Alike):
+                state.update(step.values)
+                state.skip_score |= step.skips
+                continue
+            before = frozenset(state.keys()) if learned is not None else frozenset()
+            status = as_status(step, self._caller.call(step, state, pod, nodes))
+            if status.is_skip:
+                state.skip_score.add(step.name)
+            elif not status.is_success:
+                return wrapped(f'running PreScore plugin "{step.name}"', status, step.name)
+            if learned is not None:
+                learned.note(step, status, written_since(state, before))
+        if learned is not None and template is not None:
+            template.pre_score = learned
+        return SUCCESS
 
     def score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> ScoreOutcome | Status:
         """Score, normalise and weigh; a Status when a plugin failed."""
-        with self._plugins.timed("Score") as done:
-            by_plugin: dict[str, PluginScores] = {}
-            for scorer in self._scorers:
-                if scorer.bound.name in state.skip_score:
-                    continue
-                scores = self._answers.scores(scorer, state, pod, nodes)
-                if isinstance(scores, Status):
-                    return done(scores)
-                by_plugin[scorer.bound.name] = scores
-            done(SUCCESS)
-            return ScoreOutcome(nodes, by_plugin, self._answers.totals(state, nodes, by_plugin))
+        start = perf_counter()
+        outcome = self._answers.score(self._scorers, state, pod, nodes)
+        self._plugins.point_done("Score", outcome if isinstance(outcome, Status) else SUCCESS, start)
+        return outcome
 
     # --- scheduling cycle: commitment -------------------------------------------------------------
 

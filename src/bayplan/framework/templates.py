@@ -60,7 +60,7 @@ class Steps:
 class Template:
     """What is known of pods alike."""
 
-    __slots__ = ("exemplar", "kept", "known", "pre_filter", "pre_score", "signs")
+    __slots__ = ("exemplar", "kept", "known", "pre_filter", "pre_score", "signs", "standing")
 
     def __init__(self, exemplar: Pod) -> None:
         #: The first such pod; what was worked out about it holds for the others.
@@ -71,6 +71,8 @@ class Template:
         self.signs: dict[str, Hashable | None] = {}
         #: For those who keep answers: method, or whatever else is asked → where the answer about such pods is.
         self.kept: dict[Hashable, Any] = {}
+        #: For the same: what stands for such pods as long as no node object changes.
+        self.standing: Any = None
         #: What plugins worked out about such pods (`CycleState.alike`).
         self.known: dict[str, Any] = {}
 

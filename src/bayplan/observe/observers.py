@@ -11,6 +11,8 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, Final, NamedTuple, Protocol
 
+import numpy as np
+
 from bayplan.observe.instruments import Distribution, Number
 from bayplan.observe.metrics import SchedulerFamilies
 
@@ -143,8 +145,8 @@ class ProfileMetrics:
     @staticmethod
     def _count_filter(outcome: Any, asked: _Asked) -> None:
         """A plugin is asked about the nodes that no plugin before it has rejected."""
-        n_left = len(outcome.feasible)
-        n_rejected = {entry.plugin: int(entry.where.sum()) for entry in outcome.decided}
+        n_left = len(outcome.nodes)
+        n_rejected = {entry.plugin: int(np.count_nonzero(entry.where)) for entry in outcome.decided}
         for name, number in asked.filter:
             number.value += n_left
             if name in n_rejected:

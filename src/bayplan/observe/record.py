@@ -6,7 +6,7 @@ one. Records live outside the pod, in a ring that is bounded by size.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from time import perf_counter
 from typing import Any, Final, NamedTuple, Protocol
@@ -17,13 +17,26 @@ import numpy as np
 _OVERHEAD_BYTES: Final = 2048
 
 
+class Basis(Protocol):
+    """Columns that several records share."""
+
+    @property
+    def n_bytes(self) -> int: ...
+
+
 class FilterView(Protocol):
     """What a record keeps of Filter: the framework's FilterOutcome is one."""
 
     nodes: Any
-    feasible: Any
     decided: Any
     overrides: Any
+
+    @property
+    def feasible(self) -> Any: ...
+
+    @property
+    def combined(self) -> Basis | None:
+        """The masks, where other records share them."""
 
 
 class ScoreView(Protocol):
@@ -37,6 +50,14 @@ class ScoreView(Protocol):
 
     @property
     def totals(self) -> Any: ...
+
+    @property
+    def light_totals(self) -> Any | None:
+        """What the totals can be made of again, where that takes no room."""
+
+    @property
+    def basis(self) -> Basis | None:
+        """The columns, where other records share them."""
 
 
 class ExtenderAnswer(NamedTuple):
@@ -129,14 +150,22 @@ class Record:
 
     @property
     def n_bytes(self) -> int:
-        """What the record's columns take, roughly; columns shared with other records count in each."""
+        """What the record takes, roughly, without what it shares with others."""
         n_bytes = _OVERHEAD_BYTES
-        if self.filter is not None:
-            masks = [self.filter.feasible, *(entry.where for entry in self.filter.decided)]
-            n_bytes += sum(2 * mask.nbytes for mask in masks)  # the verdicts' own masks are of the same size
+        if self.filter is not None and self.filter.combined is None:
+            # The verdicts' own masks are of the same size.
+            n_bytes += 2 * (1 + len(self.filter.decided)) * len(self.filter.nodes)
         if isinstance(self.scores, CompactScores):
             n_bytes += self.scores.n_bytes
         return n_bytes
+
+    @property
+    def bases(self) -> Iterator[Basis]:
+        """What it shares."""
+        if self.filter is not None and self.filter.combined is not None:
+            yield self.filter.combined
+        if self.scores is not None and self.scores.basis is not None:
+            yield self.scores.basis
 
     def describe_steps(self) -> str:
         steps = " ".join(f"{name}={seconds * 1000:.1f}ms" for name, seconds in self.steps)
@@ -145,44 +174,51 @@ class Record:
 
 
 class CompactScores:
-    """The scores of an attempt in an eighth of their size; reads like the framework's ScoreOutcome."""
+    """The scores of an attempt in little space; reads like the framework's ScoreOutcome."""
 
-    __slots__ = ("by_plugin", "made_of", "names", "totals")
+    __slots__ = ("_totals", "basis", "by_plugin", "light_totals", "made_of", "n_bytes", "nodes")
 
     def __init__(self, scores: ScoreView, last: CompactScores | None = None, *, wide: bool = False) -> None:
         """*wide*: the totals may be beyond 32 bits, because extenders' scores have no bounds."""
-        self.names = scores.nodes.names
+        self.nodes = scores.nodes
+        self.basis = scores.basis
         #: The scores before, as long as the next record may have the same.
         self.made_of: Mapping[str, Any] = scores.by_plugin
         known = last.made_of if last is not None else {}
-        self.by_plugin: dict[str, CompactPluginScores] = {
-            plugin: last.by_plugin[plugin]
-            if last is not None and known.get(plugin) is own
-            else CompactPluginScores(own.raw, own.normalized, own.weight)
-            for plugin, own in scores.by_plugin.items()
-        }
+        #: What takes room here and nowhere else.
+        self.n_bytes = 0
+        self.by_plugin: dict[str, Any] = {}
+        for plugin, own in scores.by_plugin.items():
+            if known.get(plugin) is own and last is not None:
+                self.by_plugin[plugin] = last.by_plugin[plugin]
+            else:
+                self.by_plugin[plugin] = self._compact(own)
         if last is not None:
             last.made_of = {}
-        self.totals = scores.totals if wide else scores.totals.astype(np.int32)
+        self.light_totals = scores.light_totals
+        self._totals: Any = None
+        if self.light_totals is None:
+            self._totals = scores.totals if wide else scores.totals.astype(np.int32)
+            self.n_bytes += int(self._totals.nbytes)
+
+    def _compact(self, own: Any) -> Any:
+        if own.is_light:
+            return own
+        compact = CompactPluginScores(own.raw, own.normalized, own.weight)
+        self.n_bytes += compact.n_bytes
+        return compact
 
     @property
-    def nodes(self) -> CompactScores:
-        """`scores.nodes.names`, as before."""
-        return self
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    @property
-    def n_bytes(self) -> int:
-        columns = [column for own in self.by_plugin.values() for column in (own.raw, own.normalized)]
-        return int(self.totals.nbytes + sum(column.nbytes for column in columns))
+    def totals(self) -> Any:
+        return self._totals if self.light_totals is None else self.light_totals.array()
 
 
 class CompactPluginScores:
     """One plugin's scores: the raw ones in as few bytes as they need, the normalised ones in one each."""
 
     __slots__ = ("normalized", "raw", "weight")
+
+    is_light: Final = True
 
     def __init__(self, raw: Any, normalized: Any, weight: int) -> None:
         self.normalized = normalized.astype(np.uint8)
@@ -192,6 +228,10 @@ class CompactPluginScores:
     @property
     def weighted(self) -> Any:
         return self.normalized.astype(np.int64) * self.weight
+
+    @property
+    def n_bytes(self) -> int:
+        return int(self.normalized.nbytes + self.raw.nbytes)
 
 
 def _smallest_type(values: Any) -> Any:
@@ -203,10 +243,13 @@ def _smallest_type(values: Any) -> Any:
 class Ring:
     """The latest records, as many as fit into *max_bytes*."""
 
-    def __init__(self, max_bytes: int = 64 * 1024 * 1024) -> None:
+    def __init__(self, max_bytes: int = 32 * 1024 * 1024) -> None:
         self._max_bytes = max_bytes
         self._n_bytes = 0
-        self._records: deque[Record] = deque()
+        #: Each with what it took when it came.
+        self._records: deque[tuple[Record, int]] = deque()
+        #: How many records share it.
+        self._bases: Counter[Basis] = Counter()
         self._last: CompactScores | None = None
         #: How many records there have been, those that made room included.
         self.n_added = 0
@@ -216,30 +259,44 @@ class Ring:
         record.compact(self._last)
         if isinstance(record.scores, CompactScores):
             self._last = record.scores
-        self._records.append(record)
+        n_bytes = record.n_bytes
+        self._records.append((record, n_bytes))
         self.n_added += 1
-        self._n_bytes += record.n_bytes
+        self._n_bytes += n_bytes
+        for basis in record.bases:
+            if not self._bases[basis]:
+                self._n_bytes += basis.n_bytes
+            self._bases[basis] += 1
         while self._n_bytes > self._max_bytes and len(self._records) > 1:
-            self._n_bytes -= self._records.popleft().n_bytes
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        record, n_bytes = self._records.popleft()
+        self._n_bytes -= n_bytes
+        for basis in record.bases:
+            self._bases[basis] -= 1
+            if not self._bases[basis]:
+                self._n_bytes -= basis.n_bytes
+                del self._bases[basis]
 
     def latest(self, pod_key: str) -> Record | None:
         return next(self.history(pod_key), None)
 
     def history(self, pod_key: str) -> Iterator[Record]:
         """The attempts at one pod, the latest first."""
-        return (record for record in reversed(self._records) if record.pod_key == pod_key)
+        return (record for record, _ in reversed(self._records) if record.pod_key == pod_key)
 
     def since(self, n_seen: int) -> list[Record]:
         """What was added after the first *n_seen* records, as far as it is still there."""
         n_new = min(self.n_added - n_seen, len(self._records))
-        return [self._records[position] for position in range(len(self._records) - n_new, len(self._records))]
+        return [self._records[position][0] for position in range(len(self._records) - n_new, len(self._records))]
 
     @property
     def n_bytes(self) -> int:
         return self._n_bytes
 
     def __iter__(self) -> Iterator[Record]:
-        return iter(self._records)
+        return (record for record, _ in self._records)
 
     def __len__(self) -> int:
         return len(self._records)

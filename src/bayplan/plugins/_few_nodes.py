@@ -32,7 +32,9 @@ class FewUsage(NamedTuple):
     """One resource on a few nodes: `_resource_scores.Usage` in lists."""
 
     weight: int
-    requested: list[int]
+    #: Of the pod.
+    request: int
+    #: By the pods on the nodes.
     allocated: list[int]
     allocatable: list[int]
 
@@ -45,18 +47,19 @@ def few_usages(
         return None
     usages = []
     for resource in resources:
-        name, request = resource.name, requests.get(resource.name, 0)
+        name = resource.name
+        request = requests.get(name, 0)
         if not counts(name, request):
             continue
+        if request < 0:
+            return None
         of_pods = nodes.nonzero_requested if nonzero and name in (CPU, MEMORY) else nodes.requested
         allocated: list[int] = of_pods(name).tolist()
-        requested = [amount + request for amount in allocated]
         allocatable: list[int] = nodes.allocatable(name).tolist()
-        if request < 0 or min(allocated) < 0 or min(allocatable) < 0:
-            return None
-        if max(requested) >= _VAST or max(allocatable) >= _VAST:
-            return None
-        usages.append(FewUsage(resource.weight, requested, allocated, allocatable))
+        for taken, capacity in zip(allocated, allocatable, strict=True):
+            if taken < 0 or taken + request >= _VAST or not 0 <= capacity < _VAST:
+                return None
+        usages.append(FewUsage(resource.weight, request, allocated, allocatable))
     return usages
 
 
@@ -72,12 +75,12 @@ def allocation_scores(usages: Sequence[FewUsage], n_nodes: int, *, least: bool) 
     scores = []
     for i in range(n_nodes):
         total = weights = 0
-        for column in usages:
-            capacity = column.allocatable[i]
+        for weight, request, allocated, allocatable in usages:
+            capacity = allocatable[i]
             if capacity:
-                used = min(column.requested[i], capacity)
-                total += (capacity - used if least else used) * MAX_SCORE // capacity * column.weight
-                weights += column.weight
+                used = min(allocated[i] + request, capacity)
+                total += (capacity - used if least else used) * MAX_SCORE // capacity * weight
+                weights += weight
         scores.append(total // max(weights, 1))
     return np.array(scores, dtype=np.int64)
 
@@ -86,10 +89,13 @@ def balance_scores(usages: Sequence[FewUsage], n_nodes: int) -> IntArray:
     """By how much the pod changes the balance of a node."""
     scores = []
     for i in range(n_nodes):
-        offered = [column for column in usages if column.allocatable[i]]
-        with_pod = _balance([min(column.requested[i] / column.allocatable[i], 1.0) for column in offered])
-        without_pod = _balance([min(column.allocated[i] / column.allocatable[i], 1.0) for column in offered])
-        change = _HALF + with_pod - without_pod
+        with_pod, without_pod = [], []
+        for _, request, allocated, allocatable in usages:
+            capacity, taken = allocatable[i], allocated[i]
+            if capacity:
+                with_pod.append(min((taken + request) / capacity, 1.0))
+                without_pod.append(min(taken / capacity, 1.0))
+        change = _HALF + _balance(with_pod) - _balance(without_pod)
         scores.append(_HALF + (change + (change < 0) >> 1))
     return np.array(scores, dtype=np.int64)
 

@@ -17,7 +17,7 @@ from bayplan import config
 from bayplan.cache.changes import ChangeLog
 from bayplan.cache.objects import Objects
 from bayplan.cycle import Decision
-from bayplan.cycle.kept import KeptAnswers
+from bayplan.cycle.board import Board
 from bayplan.framework import CycleState, IntArray, NodeTable, Plugin, Reads, Registry, Status, Verdict
 from bayplan.model import KubeObject, Node, Pod, Service
 from bayplan.scheduler import default_registry
@@ -410,7 +410,7 @@ def test_update_taken_for_a_confirmation_is_noticed(monkeypatch: pytest.MonkeyPa
 
 def test_scores_patched_in_the_wrong_place_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scores that are brought up to date at another node's position are wrong, and the comparison says so."""
-    monkeypatch.setattr(KeptAnswers, "_in_table", lambda self, table, rows, part: (rows * 0, part))
+    monkeypatch.setattr(Board, "_in_table", lambda self, rows: (rows, rows * 0))
     with pytest.raises(AssertionError):
         run([(DECIDE, 1, template, 0, 0) for template in (0, 1, 2) for _ in range(12)])
 

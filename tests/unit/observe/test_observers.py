@@ -82,7 +82,7 @@ def test_plugins_are_timed_in_a_tenth_of_the_cycles(stage: Stage) -> None:
 def test_filter_counts_the_nodes_it_was_asked_about(stage: Stage) -> None:
     """A plugin is asked about nodes that none before it has rejected; skipped plugins are not asked."""
     rejected = np.array([True, True, False, False])
-    outcome = SimpleNamespace(feasible=~rejected, decided=[SimpleNamespace(plugin="Name", where=rejected)])
+    outcome = SimpleNamespace(nodes=range(4), decided=[SimpleNamespace(plugin="Name", where=rejected)])
     made = decision()
     made.record.filter = outcome
     stage.metrics.decided(PROFILE, STATE, made)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayplan.observe.record import Record, Ring
+from bayplan.observe.record import CompactPluginScores, Record, Ring
 from bayplan.testing import Harness, make_node, make_pod
 
 
@@ -56,12 +56,14 @@ def test_compact_record_says_the_same(harness: Harness) -> None:
 
 
 def test_compact_record_is_smaller(harness: Harness) -> None:
-    """Normalised scores take a byte each."""
+    """Normalised scores take a byte each; those that change with every pod are an edition of a shared column."""
     decision = harness.decide(make_pod("p"))
     decision.record.compact()
     scores = decision.record.scores
     assert scores is not None
-    assert {own.normalized.dtype for own in scores.by_plugin.values()} == {np.dtype(np.uint8)}
+    compact = {name: own for name, own in scores.by_plugin.items() if isinstance(own, CompactPluginScores)}
+    assert {own.normalized.dtype for own in compact.values()} == {np.dtype(np.uint8)}
+    assert scores.by_plugin.keys() - compact.keys() == {"NodeResourcesFit"}
 
 
 def test_records_outlive_their_nodes(harness: Harness) -> None:
@@ -113,3 +115,21 @@ def test_ring_counts_what_records_take(harness: Harness) -> None:
     assert ring.n_bytes > bare
     ring.add(_record("q"))
     assert (len(ring), ring.n_bytes) == (1, bare)
+
+
+def test_ring_counts_shared_columns_once(harness: Harness) -> None:
+    """Records of pods alike share their columns, which count as long as one of them is there."""
+    bare = _record("p").n_bytes
+    first, second = (harness.decide(make_pod(name, cpu="500m")).record for name in ("p", "q"))
+    ring = Ring(max_bytes=10**9)
+    ring.add(first)
+    with_first = ring.n_bytes
+    ring.add(second)
+    assert ring.n_bytes == with_first + bare
+    alone = Ring(max_bytes=1)
+    for record in (first, second):
+        alone.add(record)
+    assert list(alone) == [second]
+    assert bare < alone.n_bytes <= with_first
+    alone.add(_record("r"))
+    assert alone.n_bytes == bare

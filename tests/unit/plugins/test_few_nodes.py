@@ -38,7 +38,12 @@ def twice(columns: list[Usage]) -> list[Usage]:
 
 def plain(columns: list[Usage]) -> list[FewUsage]:
     return [
-        FewUsage(each.weight, each.requested.tolist(), each.allocated.tolist(), each.allocatable.tolist())
+        FewUsage(
+            each.weight,
+            int(each.requested[0] - each.allocated[0]),  # of the pod: the same on every node
+            each.allocated.tolist(),
+            each.allocatable.tolist(),
+        )
         for each in columns
     ]
 
@@ -70,7 +75,7 @@ def test_odd_amounts_are_left_to_the_columns(request_bytes: int) -> None:
     table = Harness(nodes=[make_node("n", memory="4")]).scheduler.cache.snapshot().nodes
     memory = [ResourceSpec(name="memory", weight=1)]
     assert few_usages(table, memory, {"memory": request_bytes}, nonzero=False) is None
-    assert few_usages(table, memory, {"memory": 1}, nonzero=False) == [FewUsage(1, [1], [0], [4])]
+    assert few_usages(table, memory, {"memory": 1}, nonzero=False) == [FewUsage(1, 1, [0], [4])]
 
 
 def test_many_nodes_are_left_to_the_columns() -> None:
