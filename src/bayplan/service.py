@@ -84,7 +84,9 @@ class SchedulerService:
         self._client = client
         self._broadcaster = broadcaster
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._ready = asyncio.Event()
+        #: Whether the loop has something to look at, and what it awaits while it has not.
+        self._is_ready = False
+        self._alarm: asyncio.Future[None] | None = None
         self.records = Ring()
         self.scheduler = Scheduler(
             loaded,
@@ -105,7 +107,7 @@ class SchedulerService:
             max_unschedulable_seconds=max_unschedulable_seconds,
             has_extenders=bool(loaded.config.extenders),
             observer=self.metrics,
-            on_ready=self._ready.set,
+            on_ready=self.wake,
         )
         self.handlers = ClusterHandlers(
             self.scheduler.cache,
@@ -222,20 +224,23 @@ class SchedulerService:
 
     def wake(self) -> None:
         """Have the loop look whether there is something to do."""
-        self._ready.set()
+        self._is_ready = True
+        if self._alarm is not None and not self._alarm.done():
+            self._alarm.set_result(None)
 
     async def schedule(self, stop: asyncio.Event) -> None:
         """Try pods until *stop* is set; binds under way are finished then."""
         stopping = asyncio.create_task(stop.wait())
+        stopping.add_done_callback(lambda _: self.wake())
         try:
             while not stop.is_set():
-                self._ready.clear()
+                self._is_ready = False
                 self.before_cycles()
                 self.queue.flush()
                 if await self._try_next() if self.scheduler.extenders else self._try_some(stop):
                     await asyncio.sleep(0)
                 else:
-                    await self._wait(stopping)
+                    await self._wait()
         finally:
             stopping.cancel()
         self.held.abandon()
@@ -264,17 +269,21 @@ class SchedulerService:
         await self._attempts.attempt_awaiting(info)
         return True
 
-    async def _wait(self, stopping: asyncio.Task[bool]) -> None:
+    async def _wait(self) -> None:
         """Until a pod is ready, or the clock has something for the queue to do."""
+        if self._is_ready:
+            return
+        loop = asyncio.get_running_loop()
+        self._alarm = loop.create_future()
         now = self._clock.now()
         due = self.queue.next_wakeup(now)
-        ready = asyncio.create_task(self._ready.wait())
-        await asyncio.wait(
-            {ready, stopping},
-            timeout=None if due is None else max(due - now, 0.0),
-            return_when=asyncio.FIRST_COMPLETED,
-        )
-        ready.cancel()
+        timer = None if due is None else loop.call_later(max(due - now, 0.0), self.wake)
+        try:
+            await self._alarm
+        finally:
+            self._alarm = None
+            if timer is not None:
+                timer.cancel()
 
     async def close(self) -> None:
         await self.informers.stop()
