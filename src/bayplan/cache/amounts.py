@@ -6,7 +6,7 @@ Filters run on it as on any table, as long as they look at nothing but the node 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -72,6 +72,9 @@ class AmountsTable(Table):
 
     def __getitem__(self, position: int) -> NodeInfo:
         return _AmountsNodeInfo(self._store, int(self.rows[position]), self.requested_at(position))
+
+    def __iter__(self) -> Iterator[NodeInfo]:
+        return map(self.__getitem__, range(len(self)))
 
     def select(self, positions: IntArray) -> Table:
         raise _beyond("select")

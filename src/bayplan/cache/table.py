@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -71,6 +72,9 @@ class Table(NodeTable):
     def __getitem__(self, position: int) -> NodeInfo:
         row = position if self._rows is None else int(self._rows[position])
         return StoreNodeInfo(self._store, row)
+
+    def __iter__(self) -> Iterator[NodeInfo]:
+        return map(StoreNodeInfo, repeat(self._store), self.rows.tolist())
 
     def select(self, positions: IntArray) -> Table:
         return Table(self._store, positions if self._rows is None else self._rows[positions])

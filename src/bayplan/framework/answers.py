@@ -109,19 +109,14 @@ class AskAlways:
         return scores
 
     def _scores_of_each(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray | Status:
-        scores = np.zeros(len(nodes), dtype=np.int64)
-        for position, node in enumerate(nodes):
-            answer = self._caller.call_often(bound, state, pod, node)
-            if isinstance(answer, Status):
-                return answer
-            if isinstance(answer, bool) or not isinstance(answer, int | np.integer):
-                return Status.failed(
-                    f"Score must return a whole number, got {type(answer).__name__}: {answer!r:.80}"
-                )
-            if not -(2**63) <= answer < 2**63:
-                return Status.failed(f"Score must fit into 64 bits, got {answer!r:.80}")
-            scores[position] = answer
-        return scores
+        scores = []
+        for answer in map(self._caller.asker(bound, state, pod), nodes):
+            if type(answer) is not int or not -(2**63) <= answer < 2**63:
+                failure = _no_score(answer)
+                if failure is not None:
+                    return failure
+            scores.append(answer)
+        return np.array(scores, dtype=np.int64)
 
     def finish(
         self, scorer: Scorer, state: CycleState, pod: Pod, nodes: NodeTable, raw: IntArray
@@ -156,6 +151,17 @@ def checked_scores(answer: Any, n_nodes: int) -> IntArray | Status:
         return answer.astype(np.int64, copy=False)
     got = f"{answer.dtype} of shape {answer.shape}" if isinstance(answer, np.ndarray) else type(answer).__name__
     return Status.failed(f"scores must be whole numbers of shape ({n_nodes},), got {got}")
+
+
+def _no_score(answer: Any) -> Status | None:
+    """What is wrong with the score of one node."""
+    if isinstance(answer, Status):
+        return answer
+    if isinstance(answer, bool) or not isinstance(answer, int | np.integer):
+        return Status.failed(f"Score must return a whole number, got {type(answer).__name__}: {answer!r:.80}")
+    if not -(2**63) <= answer < 2**63:
+        return Status.failed(f"Score must fit into 64 bits, got {answer!r:.80}")
+    return None
 
 
 def score_failed(bound: Bound, status: Status) -> Status:

@@ -9,12 +9,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from bayplan.framework.contract import n_arguments
 from bayplan.framework.plugin import Plugin
 from bayplan.framework.points import METHODS, Point
 from bayplan.framework.status import SUCCESS, Code, Status
+
+if TYPE_CHECKING:
+    from bayplan.framework.nodes import NodeInfo
+    from bayplan.framework.state import CycleState
+    from bayplan.model import Pod
 
 logger = logging.getLogger("bayplan.framework")
 
@@ -110,6 +115,20 @@ class Caller:
         if self.observer is not None:
             self._observe(self.observer, bound, answer, perf_counter() - start)
         return answer
+
+    def asker(self, bound: Bound, state: CycleState, pod: Pod) -> Callable[[NodeInfo], Any]:
+        """`call_often` with everything said but the node; as short as can be, for it is called for every node."""
+        function = bound.function
+        if self.observer is not None or bound.n_arguments < 3:
+            return lambda node: self.call_often(bound, state, pod, node)
+
+        def ask(node: NodeInfo) -> Any:
+            try:
+                return function(state, pod, node)
+            except (Exception, SystemExit) as error:
+                return _raised(bound, error)
+
+        return ask
 
     async def call_async(self, bound: Bound, *arguments: Any) -> Any:
         """The same for a coroutine of the binding cycle."""

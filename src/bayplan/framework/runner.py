@@ -226,7 +226,7 @@ class Runner:
             filters,
             nodes,
             lambda bound: self._answers.verdict(bound, state, pod, nodes),
-            lambda bound, position: as_status(bound, self._caller.call_often(bound, state, pod, nodes[position])),
+            lambda bound: self._caller.asker(bound, state, pod),
         )
         start = perf_counter()
         outcome = searching.run(search)
@@ -242,10 +242,10 @@ class Runner:
     ) -> Verdict | Status:
         statuses: dict[int, Status] = {}
         failure: Status | None = None
-        start = perf_counter()
+        start, ask = perf_counter(), self._caller.asker(bound, state, pod)
         for position in np.flatnonzero(where).tolist():
-            status = as_status(bound, self._caller.call_often(bound, state, pod, nodes[position]))
-            if status.is_success:
+            answer = ask(nodes[position])
+            if answer is None or (status := as_status(bound, answer)).is_success:
                 continue
             if not status.is_rejection:
                 failure = status

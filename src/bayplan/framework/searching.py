@@ -8,16 +8,16 @@ come first, so that every node has the reason that it has in kube-scheduler.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayplan.framework.calls import Bound
-from bayplan.framework.nodes import NodeTable
+from bayplan.framework.calls import Bound, as_status
+from bayplan.framework.nodes import NodeInfo, NodeTable
 from bayplan.framework.outcomes import Decided, FilterOutcome
 from bayplan.framework.status import Status
-from bayplan.framework.verdict import IntArray, Verdict
+from bayplan.framework.verdict import BoolArray, IntArray, Verdict
 
 
 class Search(NamedTuple):
@@ -36,14 +36,15 @@ class Searching:
         filters: Sequence[Bound],
         nodes: NodeTable,
         ask_column: Callable[[Bound], Verdict | Status],
-        ask_node: Callable[[Bound, int], Status],
+        asker: Callable[[Bound], Callable[[NodeInfo], Any]],
     ) -> None:
         self._filters = filters
         self._nodes = nodes
         self._ask_column = ask_column
-        self._ask_node = ask_node
         self._columns: dict[str, Verdict] = {}
         self._statuses: dict[str, dict[int, Status]] = {bound.name: {} for bound in filters if bound.is_per_node}
+        #: The place of every per-node filter among all of them, the filter, and the way to ask it.
+        self._per_node = [(i, bound, asker(bound)) for i, bound in enumerate(filters) if bound.is_per_node]
         #: A failure ends the search: the plugin and what it said.
         self.failed: tuple[Bound, Status] | None = None
 
@@ -55,21 +56,22 @@ class Searching:
             if not bound.is_per_node and not self._add_column(bound):
                 return outcome
         for verdict in self._columns.values():
-            is_open &= ~verdict.rejected
-        n_found = 0
-        for n_seen, position in enumerate(search.order.tolist()):
-            if not is_open[position] or not self._passes(position, len(self._filters)):
+            if not verdict.accepts_all:
+                is_open &= ~verdict.rejected
+        found: list[int] = []
+        for n_seen, position in _in_turn(search, is_open):
+            if not self._passes(position, len(self._filters)):
                 if self.failed is not None:
                     return outcome
                 continue
-            if n_found == search.wanted:
+            if len(found) == search.wanted:
                 # Like kube-scheduler, the search notices that it has enough at the next feasible node.
                 outcome.n_seen = n_seen
                 break
-            outcome.feasible[position] = True
-            n_found += 1
+            found.append(position)
         else:
             self._ask_about_the_closed(np.flatnonzero(~is_open).tolist())
+        outcome.feasible[found] = True
         outcome.decided = self._decided(outcome)
         return outcome
 
@@ -86,15 +88,17 @@ class Searching:
 
     def _passes(self, position: int, n_filters: int) -> bool:
         """Whether no per-node filter among the first *n_filters* rejects the node."""
-        for bound in self._filters[:n_filters]:
-            if bound.is_per_node and position not in self._statuses[bound.name]:
-                status = self._ask_node(bound, position)
-                if status.is_rejection:
-                    self._statuses[bound.name][position] = status.by(bound.name)
-                    return False
-                if not status.is_success:
-                    self.failed = bound, status
-                    return False
+        node = self._nodes[position]
+        for i, bound, ask in self._per_node:
+            if i >= n_filters or (answer := ask(node)) is None:
+                continue
+            status = as_status(bound, answer)
+            if status.is_rejection:
+                self._statuses[bound.name][position] = status.by(bound.name)
+                return False
+            if not status.is_success:
+                self.failed = bound, status
+                return False
         return True
 
     def _ask_about_the_closed(self, positions: Sequence[int]) -> None:
@@ -116,8 +120,19 @@ class Searching:
                 if bound.is_per_node
                 else self._columns[bound.name]
             )
+            if verdict.accepts_all:
+                continue
             first = verdict.rejected & undecided
             if first.any():
                 decided.append(Decided(bound.name, verdict, first))
                 undecided &= ~first
         return decided
+
+
+def _in_turn(search: Search, is_open: BoolArray) -> Iterator[tuple[int, int]]:
+    """How many nodes come before, and the position, of every open node in the order of the search."""
+    places = np.flatnonzero(is_open[search.order])
+    # Most searches end soon, so the lists are made in parts.
+    for begin in range(0, len(places), search.wanted + 1):
+        part = places[begin : begin + search.wanted + 1]
+        yield from zip(part.tolist(), search.order[part].tolist(), strict=True)
