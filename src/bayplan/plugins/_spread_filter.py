@@ -5,7 +5,6 @@ pods that match in the node's domain + 1 if the pod itself matches − pods in t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -19,9 +18,6 @@ if TYPE_CHECKING:
 
 CROWDED: Final = "node(s) didn't match pod topology spread constraints"
 NO_LABEL: Final = CROWDED + " (missing required label)"
-
-#: More verdicts than this are not kept at a time.
-_MAX_VERDICTS: Final = 64
 
 #: upstream's minimum where there is no domain at all (math.MaxInt32).
 _NO_DOMAIN: Final = 2**31 - 1
@@ -101,50 +97,21 @@ class SpreadState:
         for tally in self._tallies:
             tally.move(moved, row, change)
 
-    def crowds(self) -> list[tuple[Domains, BoolArray]]:
-        """For each constraint the domains, and which of them can take no further pod."""
-        return [(tally.domains, tally.is_crowded()) for tally in self._tallies]
-
     def verdict(self, nodes: NodeTable) -> Verdict:
         """For each node, the first constraint that it fails decides the reason."""
-        return _verdict(nodes, self.crowds())
-
-
-class SpreadVerdicts:
-    """The verdicts about all nodes, by what is crowded. That changes less often than the counts do, and much is
-    known already of a verdict that is the same object as the one before."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[tuple[int, bytes], ...], tuple[list[tuple[Domains, BoolArray]], Verdict]] = {}
-
-    def of(self, state: SpreadState, nodes: NodeTable) -> Verdict:
-        """What `state.verdict` says of the whole table *nodes*."""
-        crowds = state.crowds()
-        # Domains are known by their identity: they are new objects whenever a node or a label changed.
-        key = tuple([(id(domains), crowded.tobytes()) for domains, crowded in crowds])
-        known = self._known.get(key)
-        if known is None:
-            if len(self._known) >= _MAX_VERDICTS:
-                self._known.clear()
-            # With the domains, so that no others get the same id.
-            known = self._known[key] = crowds, _verdict(nodes, crowds)
-        return known[1]
-
-
-def _verdict(nodes: NodeTable, crowds: Iterable[tuple[Domains, BoolArray]]) -> Verdict:
-    unlabelled: BoolArray | None = None
-    crowded: BoolArray | None = None
-    for domains, in_crowd in crowds:
-        if not nodes.is_whole:
-            domains = domains.select(nodes.rows)
-        if domains.missing is not None:
-            unlabelled = _also(unlabelled, domains.missing, unless=crowded)
-        if in_crowd.any():
-            crowded = _also(crowded, domains.at_nodes(in_crowd), unless=unlabelled)
-    verdict = nodes.accept_all()
-    if unlabelled is not None:
-        verdict = verdict.reject(unlabelled, NO_LABEL, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-    return verdict if crowded is None else verdict.reject(crowded, CROWDED)
+        unlabelled: BoolArray | None = None
+        crowded: BoolArray | None = None
+        for tally in self._tallies:
+            domains = tally.domains if nodes.is_whole else tally.domains.select(nodes.rows)
+            if domains.missing is not None:
+                unlabelled = _also(unlabelled, domains.missing, unless=crowded)
+            in_crowd = tally.is_crowded()
+            if in_crowd.any():
+                crowded = _also(crowded, domains.at_nodes(in_crowd), unless=unlabelled)
+        verdict = nodes.accept_all()
+        if unlabelled is not None:
+            verdict = verdict.reject(unlabelled, NO_LABEL, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+        return verdict if crowded is None else verdict.reject(crowded, CROWDED)
 
 
 def _tally(nodes: NodeTable, pod: Pod, constraint: Constraint, candidates: BoolArray | None) -> Tally:

@@ -27,7 +27,7 @@ from bayplan.framework import (
 )
 from bayplan.model import SelectorError
 from bayplan.plugins._spread_constraints import HARD, SOFT, Constraint, Constraints
-from bayplan.plugins._spread_filter import SpreadState, SpreadVerdicts
+from bayplan.plugins._spread_filter import SpreadState
 from bayplan.plugins._spread_score import SpreadScores, spread_scores
 from bayplan.plugins._state import NOT_FOUND, fail_all
 
@@ -46,7 +46,6 @@ class PodTopologySpread(Plugin):
     def __init__(self, args: Any, handle: Handle) -> None:
         super().__init__(args, handle)
         self._constraints = Constraints(args, handle.informers)
-        self._verdicts = SpreadVerdicts()
 
     def sign(self, pod: Pod) -> Hashable | None:
         try:
@@ -89,9 +88,7 @@ class PodTopologySpread(Plugin):
 
     def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict:
         counted = state.get(self.name, SpreadState)
-        if counted is None:
-            return fail_all(nodes, _UNREAD)
-        return self._verdicts.of(counted, nodes) if nodes.is_whole else counted.verdict(nodes)
+        return fail_all(nodes, _UNREAD) if counted is None else counted.verdict(nodes)
 
     # --- Score ------------------------------------------------------------------------------------
 
