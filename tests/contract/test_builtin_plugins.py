@@ -230,6 +230,7 @@ FRAMEWORK = [
     "construct_profile",
     "default_normalize",
     "registered_events",
+    "scores_alone",
 ]
 
 

@@ -9,19 +9,18 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from bayplan.framework import IntArray, NodeTable
 from bayplan.framework.editions import LiveColumn
-from bayplan.framework.outcomes import Positions, highest
+from bayplan.framework.outcomes import FreshScores, Positions, highest
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from bayplan.cache.changes import ChangeLog
-    from bayplan.framework.outcomes import FreshScores
 
 #: Up to so many changed nodes are looked at one by one; more are looked for in the whole column.
 FEW: Final = 8
@@ -30,14 +29,35 @@ FEW: Final = 8
 _numbers: Final = count()
 
 
+class EvenScores(NamedTuple):
+    """The scores of nodes that all have the same."""
+
+    raw: int
+    normalized: int
+    weighted: int
+    weight: int
+
+    @classmethod
+    def of(cls, scores: FreshScores) -> EvenScores:
+        return cls(int(scores.raw[0]), int(scores.normalized[0]), int(scores.weighted[0]), scores.weight)
+
+    def over(self, n_nodes: int) -> FreshScores:
+        raw = np.full(n_nodes, self.raw)
+        normalized = raw if self.raw == self.normalized else np.full(n_nodes, self.normalized)
+        weighted = normalized if self.normalized == self.weighted else np.full(n_nodes, self.weighted)
+        return FreshScores(raw, normalized, weighted, self.weight)
+
+
 class FixedScores:
     """Scores that change with node objects only."""
 
-    __slots__ = ("key", "normalized", "number", "raw", "weight", "weighted")
+    __slots__ = ("even", "key", "normalized", "number", "raw", "weight", "weighted")
 
     is_light: Final = False
 
-    def __init__(self, key: Hashable, scores: FreshScores) -> None:
+    def __init__(self, key: Hashable, scores: FreshScores, even: int | None = None) -> None:
+        #: What each of them is, weighed, if all are known to be the same.
+        self.even = even
         #: Equal for the scores of the same plugin for the same pods, before and after a change.
         self.key = key
         #: Different for other scores; boards remember it in place of the columns.
@@ -100,9 +120,10 @@ class Board:
         #: Up to where of each log the totals are right.
         self._positions = {own.log: own.log.position for own in self._moving}
         #: What the fixed scores come to.
-        self._base: IntArray = np.zeros(len(nodes), dtype=np.int64)
+        self._base: IntArray = np.full(len(nodes), sum([own.even for own in fixed if own.even is not None]))
         for own in fixed:
-            self._base += own.weighted
+            if own.even is None:
+                self._base += own.weighted
         self._place_of: dict[int, int] | None = None
         self.totals = LiveColumn(self._sum(nodes.rows, slice(None)))
         self.leaders = Leaders(self.totals.data)

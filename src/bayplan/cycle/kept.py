@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import numpy as np
 
-from bayplan.cycle.board import FEW, Board, FixedScores, KeptScores, MovingScores
+from bayplan.cycle.board import FEW, Board, EvenScores, FixedScores, KeptScores, MovingScores
 from bayplan.framework import (
     MAX_SCORE,
     AskAlways,
@@ -55,8 +55,10 @@ class _Kept(Generic[T]):
 
     __slots__ = (
         "answer",
+        "even",
         "finished",
         "finished_for",
+        "is_even",
         "is_in_range",
         "is_moving",
         "is_shelved",
@@ -79,6 +81,10 @@ class _Kept(Generic[T]):
         self.is_shelved = True
         #: Scores only: whether all of them are such as a plugin may give without normalising.
         self.is_in_range = False
+        #: What every score is, and comes to, in any table of nodes; None if that is not known. A column that was
+        #: looked at in vain is not looked at again: `is_even` is False then.
+        self.even: EvenScores | None = None
+        self.is_even = True
         #: The answer normalised and weighed, for the table it was last asked for.
         self.finished: PluginScores | None = None
         self.finished_for: NodeTable | None = None
@@ -86,7 +92,8 @@ class _Kept(Generic[T]):
     def set(self, answer: T, membership: int) -> None:
         """The answer as of now."""
         self.answer, self.membership, self.position = answer, membership, self.log.position
-        self.finished = None
+        self.finished = self.even = None
+        self.is_even = True
 
     def stale_rows(self, n_nodes: int) -> IntArray | None:
         """The rows to ask about again; None if that is all of them: one node's change can be everybody's."""
@@ -97,7 +104,7 @@ class _Kept(Generic[T]):
 
     def drop(self) -> None:
         self.is_shelved = False
-        self.answer = self.finished = self.finished_for = None
+        self.answer = self.finished = self.finished_for = self.even = None
         self.membership = -1
 
 
@@ -254,9 +261,16 @@ class KeptAnswers:
     ) -> PluginScores | Status:
         if kept.is_moving and kept.is_in_range and scorer.normalize is None:
             return MovingScores(kept, column, nodes, scorer.weight, kept.log)
-        raw = column.data.copy() if nodes.is_whole else column.data[nodes.rows]
+        if kept.even is not None:
+            return FixedScores(kept, kept.even.over(len(nodes)), even=kept.even.weighted)
+        raw = column.data.copy() if nodes.is_whole else column.data.take(nodes.rows)
         finished = self._ask.finish(scorer, state, pod, nodes, raw)
-        return finished if kept.is_moving or isinstance(finished, Status) else FixedScores(kept, finished)
+        if kept.is_moving or isinstance(finished, Status):
+            return finished
+        if scorer.is_even and kept.is_even and len(nodes):
+            kept.is_even = bool((column.data == column.data[0]).all())
+            kept.even = EvenScores.of(finished) if kept.is_even else None
+        return FixedScores(kept, finished)
 
     def _outcome(self, nodes: NodeTable, by_plugin: Mapping[str, PluginScores]) -> ScoreOutcome:
         """The sum of the weighted scores; that of kept ones is kept too."""

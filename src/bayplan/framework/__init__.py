@@ -37,6 +37,7 @@ from bayplan.framework.plugin import (
     PreFilterResult,
     Reads,
     registered_events,
+    scores_alone,
 )
 from bayplan.framework.points import POINTS, Point
 from bayplan.framework.preemption import Preemption
@@ -122,4 +123,5 @@ __all__ = [
     "construct_profile",
     "default_normalize",
     "registered_events",
+    "scores_alone",
 ]

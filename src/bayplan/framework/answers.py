@@ -15,6 +15,7 @@ import numpy as np
 from bayplan.framework.calls import Bound, Caller, wrapped
 from bayplan.framework.nodes import NodeTable
 from bayplan.framework.outcomes import FreshScores, PluginScores, ScoreOutcome
+from bayplan.framework.plugin import looks_at_scores_alone
 from bayplan.framework.state import CycleState
 from bayplan.framework.status import Status
 from bayplan.framework.verdict import IntArray, Verdict
@@ -29,12 +30,14 @@ MIN_SCORE: Final = 0
 class Scorer:
     """A Score plugin with all that belongs to it."""
 
-    __slots__ = ("bound", "normalize", "weight")
+    __slots__ = ("bound", "is_even", "normalize", "weight")
 
     def __init__(self, bound: Bound, normalize: Bound | None, weight: int) -> None:
         self.bound: Final = bound
         self.normalize: Final = normalize
         self.weight: Final = weight
+        #: Whether equal scores stay equal, and come to the same whichever nodes have them.
+        self.is_even: Final = normalize is None or looks_at_scores_alone(normalize.function)
 
 
 class Answers(Protocol):

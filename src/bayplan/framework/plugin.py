@@ -93,9 +93,9 @@ Besides
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Flag, auto
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar
 
 from bayplan.framework.events import ClusterEvent
 from bayplan.framework.status import Status
@@ -104,6 +104,10 @@ if TYPE_CHECKING:
     from bayplan.config.args import Args
     from bayplan.framework.handle import Handle
     from bayplan.model import Pod
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+_SCORES_ALONE: Final = "looks_at_scores_alone"
 
 
 class Reads(Flag):
@@ -181,6 +185,17 @@ class PreBindPreFlight(NamedTuple):
     """Whether pre_bind may run at the same time as its neighbours in the order of plugins."""
 
     allow_parallel: bool = False
+
+
+def scores_alone(method: Method) -> Method:
+    """Marks a `normalize_score` that looks at nothing but the scores, and at each of them in the same way: where
+    all nodes have the same score, it is not asked about every other selection of them."""
+    setattr(method, _SCORES_ALONE, True)
+    return method
+
+
+def looks_at_scores_alone(method: Callable[..., Any]) -> bool:
+    return getattr(method, _SCORES_ALONE, False) is True
 
 
 def registered_events(plugin: Plugin) -> Sequence[ClusterEvent] | None:

@@ -26,6 +26,7 @@ from bayplan.framework import (
     Status,
     Verdict,
     default_normalize,
+    scores_alone,
 )
 from bayplan.model import ObjectError, Pod, PodResourceClaim
 from bayplan.plugins._device_classes import DeviceClasses
@@ -91,6 +92,7 @@ class DynamicResources(Plugin):
             return Status.failed(NOT_FOUND)
         return np.zeros(len(nodes), dtype=np.int64)
 
+    @scores_alone
     def normalize_score(self, state: CycleState, pod: Pod, scores: IntArray, nodes: NodeTable) -> IntArray:
         return default_normalize(scores)
 

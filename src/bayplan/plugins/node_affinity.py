@@ -23,6 +23,7 @@ from bayplan.framework import (
     Status,
     Verdict,
     default_normalize,
+    scores_alone,
 )
 from bayplan.model import (
     Node,
@@ -106,6 +107,7 @@ class NodeAffinity(Plugin):
                 scores += weight * nodes.matches(term)
         return scores
 
+    @scores_alone
     def normalize_score(self, state: CycleState, pod: Pod, scores: IntArray, nodes: NodeTable) -> IntArray:
         return default_normalize(scores)
 

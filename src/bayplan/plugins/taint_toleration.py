@@ -24,6 +24,7 @@ from bayplan.framework import (
     Status,
     Verdict,
     default_normalize,
+    scores_alone,
 )
 from bayplan.model import PREFER_NO_SCHEDULE, Node, Pod, Taint, Toleration, find_untolerated, tolerates_any
 from bayplan.plugins._state import NOT_FOUND
@@ -56,6 +57,7 @@ class TaintToleration(Plugin):
         counts = np.array([_count_disliked(tolerations, taints) for taints in sets], dtype=np.int64)
         return counts.take(codes)
 
+    @scores_alone
     def normalize_score(self, state: CycleState, pod: Pod, scores: IntArray, nodes: NodeTable) -> IntArray:
         return default_normalize(scores, reverse=True)
 

@@ -18,7 +18,17 @@ from bayplan.cache.changes import ChangeLog
 from bayplan.cache.objects import Objects
 from bayplan.cycle import Decision
 from bayplan.cycle.board import Board
-from bayplan.framework import CycleState, IntArray, NodeTable, Plugin, Reads, Registry, Status, Verdict
+from bayplan.framework import (
+    CycleState,
+    IntArray,
+    NodeTable,
+    Plugin,
+    Reads,
+    Registry,
+    Status,
+    Verdict,
+    scores_alone,
+)
 from bayplan.model import KubeObject, Node, Pod, Service
 from bayplan.scheduler import default_registry
 from bayplan.testing import Harness, make_node, make_pod
@@ -367,6 +377,71 @@ def test_failure_is_not_kept(point: str, n_changed: int, monkeypatch: pytest.Mon
     assert decision.scores is not None
     raw = decision.scores.by_plugin["Fickle"].raw
     assert sorted(raw.tolist()) == [0] * (8 - n_changed) + [10] * n_changed
+
+
+# --- scores that are all the same -------------------------------------------------------------------------
+
+
+class Level(Plugin):
+    """Scores labelled nodes higher; its normalising looks at how many nodes there are, so it must be asked."""
+
+    name = "Level"
+    reads = Reads.NODE
+    asked: ClassVar[list[int]] = []
+
+    def sign(self, pod: Pod) -> str:
+        return ""
+
+    def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray:
+        return np.where(nodes.label("fine") == "yes", 30, 10)
+
+    def normalize_score(self, state: CycleState, pod: Pod, scores: IntArray, nodes: NodeTable) -> IntArray:
+        self.asked.append(len(nodes))
+        return scores + len(nodes)
+
+
+class LevelAlone(Level):
+    """The same, but each score is looked at by itself."""
+
+    name = "LevelAlone"
+
+    @scores_alone
+    def normalize_score(self, state: CycleState, pod: Pod, scores: IntArray, nodes: NodeTable) -> IntArray:
+        self.asked.append(len(nodes))
+        return scores + 7
+
+
+@pytest.mark.parametrize(
+    ("plugin", "has_fine_node", "asked"),
+    [
+        pytest.param(Level, False, [3, 2, 3], id="looks at the nodes"),
+        pytest.param(LevelAlone, False, [3], id="looks at the scores alone"),
+        pytest.param(LevelAlone, True, [3, 2, 3], id="scores differ"),
+    ],
+)
+def test_even_scores_are_normalised_once(
+    plugin: type[Level], has_fine_node: bool, asked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For another selection of nodes with the same score, only where that cannot matter."""
+    monkeypatch.setattr(Level, "asked", [])
+    labels: list[dict[str, str]] = [{"disk": "ssd"}, {"disk": "ssd"}, {"fine": "yes"} if has_fine_node else {}]
+    nodes = [make_node(f"n{i}", labels=own) for i, own in enumerate(labels)]
+    harness = Harness(nodes=nodes, plugins=[plugin])
+
+    found = []
+    for spec in ({}, {"nodeSelector": {"disk": "ssd"}}, {}):
+        scores = harness.decide(make_pod("p", spec=spec)).scores
+        assert scores is not None
+        found.append(scores.by_plugin[plugin.name].normalized.tolist())
+
+    more = [7, 7, 7] if plugin is LevelAlone else [3, 2, 3]
+    last = 30 if has_fine_node else 10
+    assert found == [
+        [10 + more[0]] * 2 + [last + more[0]],
+        [10 + more[1]] * 2,
+        [10 + more[2]] * 2 + [last + more[2]],
+    ]
+    assert Level.asked == asked
 
 
 # --- the comparison can fail -------------------------------------------------------------------------
