@@ -59,22 +59,28 @@ class BindingCycle:
     async def run(self, commitment: Commitment) -> Failure | None:
         """None once the pod is bound."""
         pod, node_name, state = commitment.pod, commitment.node_name, commitment.state
-        # 1. Which PreBind plugins have work to do? Whoever watches should know where the pod will go meanwhile.
+        # 1. Which PreBind plugins have work to do?
         plan = self._runner.plan(state, pod, node_name)
         if isinstance(plan, Status):
             return Failure(plan, plan.message)
+        # 2. Permit: the last point at which the pod can be called unschedulable. Whoever watches should know where
+        # a pod that waits will go. kube-scheduler tells it before the wait, and a gang that gives up at once then
+        # holds its places for as long as the API server takes to answer.
         announced = ""
-        is_held = self._held.get(pod.uid) is not None
-        if is_held or not plan.is_empty:
+
+        async def announce() -> None:
+            nonlocal announced
             announced = node_name
             await self._announce(pod, node_name)
-        # 2. Permit: the last point at which the pod can be called unschedulable.
-        if is_held:
-            status = await self._held.decision(pod.uid)
+
+        if self._held.get(pod.uid) is not None:
+            status = await self._held.decision(pod.uid, announce)
             if not status.is_success:
                 return Failure.on_node(status, announced=announced)
         self._queue.done(pod.uid)
         # 3. Prepare and bind.
+        if not plan.is_empty and not announced:
+            await announce()
         status = await self._prepare_and_bind(commitment, plan)
         if not status.is_success:
             return Failure(status, status.message, announced=announced)

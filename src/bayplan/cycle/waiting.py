@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from bayplan.config.duration import Duration
 from bayplan.framework import SUCCESS, Code, Status
@@ -13,6 +13,10 @@ from bayplan.framework.calls import wrapped
 
 if TYPE_CHECKING:
     from bayplan.model import Pod
+
+
+#: Gangs that are complete, or give up, mostly are within milliseconds.
+MOMENT_SECONDS: Final = 0.5
 
 
 class Timer(Protocol):
@@ -44,7 +48,10 @@ class HeldPod:
 
     def __init__(self, pod: Pod, waits: Mapping[str, float], loop: Loop) -> None:
         self._pod = pod
+        self._loop = loop
         self._decided: Future = loop.create_future()
+        #: Done when the pod is decided about, or has waited for a moment.
+        self._moment: Future = loop.create_future()
         #: Plugin → the timer that rejects the pod in its name.
         self._pending = {
             plugin: loop.call_later(seconds, self._time_out, plugin, seconds) for plugin, seconds in waits.items()
@@ -75,8 +82,20 @@ class HeldPod:
     def abandon(self) -> None:
         """Nobody will decide any more: whoever waits for the decision is cancelled."""
         self._decided.cancel()
+        self._moment.cancel()
         for timer in self._pending.values():
             timer.cancel()
+
+    async def outlasts(self, seconds: float) -> bool:
+        """Whether the pod still waits after so long; False as soon as it does not."""
+        timer = self._loop.call_later(seconds, self._end_moment)
+        await self._moment
+        timer.cancel()
+        return not self._decided.done()
+
+    def _end_moment(self) -> None:
+        if not self._moment.done():
+            self._moment.set_result(SUCCESS)
 
     async def decision(self) -> Status:
         return await self._decided
@@ -89,6 +108,7 @@ class HeldPod:
         if self._decided.done():
             return False
         self._decided.set_result(status)
+        self._end_moment()
         for timer in self._pending.values():
             timer.cancel()
         return True
@@ -113,13 +133,16 @@ class HeldPods:
     def get(self, uid: str) -> HeldPod | None:
         return self._by_uid.get(uid)
 
-    async def decision(self, uid: str) -> Status:
-        """How the waiting of the pod ended; success at once for a pod that nobody holds."""
+    async def decision(self, uid: str, after_a_moment: Callable[[], Awaitable[None]]) -> Status:
+        """How the waiting of the pod ended; success at once for a pod that nobody holds. One that is not decided
+        about at once is worth a word: *after_a_moment* is called."""
         held = self._by_uid.get(uid)
         if held is None:
             return SUCCESS
         start = perf_counter()
         try:
+            if await held.outlasts(MOMENT_SECONDS):
+                await after_a_moment()
             status = await held.decision()
         finally:
             del self._by_uid[uid]

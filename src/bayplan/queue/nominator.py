@@ -20,23 +20,23 @@ class PodNominator:
 
     def add(self, pod: Pod, node_name: str) -> None:
         """Promise *node_name* to *pod*; an earlier promise to it is withdrawn."""
-        self.remove(pod)
+        self.forget(pod)
         self._by_node.setdefault(node_name, {})[pod.uid] = pod
         self._node_of[pod.uid] = node_name
 
     def read(self, pod: Pod) -> None:
         """Take the promise from the pod's status; none there withdraws an earlier one."""
         if self.is_taken_back(pod):
-            self._drop(pod)
+            self.remove(pod)
         elif pod.status.nominated_node_name:
             self.add(pod, pod.status.nominated_node_name)
         else:
-            self.remove(pod)
+            self.forget(pod)
 
     def take_back(self, pod: Pod, node_name: str) -> None:
         """*pod* was about to be bound to *node_name*, as its status was told, and is not: what the watch shows of
         that from now on is old."""
-        self._drop(pod)
+        self.remove(pod)
         self._taken_back[pod.uid] = node_name
 
     def is_taken_back(self, pod: Pod) -> bool:
@@ -48,17 +48,19 @@ class PodNominator:
         """The pod changed. What its status says about the promise counts, unless it says nothing and never has:
         then the promise was made here, and the API server has not heard of it yet."""
         node_name = self.node_of(old)
-        self._drop(old)
+        self.remove(old)
         if node_name and not old.status.nominated_node_name and not new.status.nominated_node_name:
             self.add(new, node_name)
         else:
             self.read(new)
 
-    def remove(self, pod: Pod) -> None:
+    def forget(self, pod: Pod) -> None:
+        """The pod is gone, or its status says nothing of a promise, nor of one that was taken back."""
         self._taken_back.pop(pod.uid, None)
-        self._drop(pod)
+        self.remove(pod)
 
-    def _drop(self, pod: Pod) -> None:
+    def remove(self, pod: Pod) -> None:
+        """The promise is withdrawn. What was taken back before stays so until the watch has shown it."""
         node_name = self._node_of.pop(pod.uid, None)
         if node_name is None:
             return

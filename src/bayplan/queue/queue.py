@@ -134,7 +134,7 @@ class SchedulingQueue:
 
     def delete(self, pod: Pod) -> None:
         """The pod is gone, or somebody else bound it. One in flight stays there until it is done."""
-        self._nominator.remove(pod)
+        self._nominator.forget(pod)
         places = self._places
         if places.active.remove(pod.key) is None and places.backoff.remove(pod.key) is None:
             info = places.unschedulable.remove(pod.key)

@@ -168,6 +168,38 @@ async def test_waiting_pod_is_bound_when_allowed() -> None:
     assert len(way.held) == 0
 
 
+@pytest.mark.parametrize(
+    ("seconds", "announced"), [(0.1, ""), (30.0, "a")], ids=["decided at once", "waiting for long"]
+)
+async def test_pod_that_waits_is_announced(seconds: float, announced: str) -> None:
+    """Its status tells where it will go, unless it is decided about within a moment: then its place is free
+    without a word to the API server, and there is nothing to take back."""
+    way = Way(permit=waits(seconds=60), pre_bind_pre_flight=Status.skip())
+    commitment = way.committed(make_pod("p", cpu="1"))
+    held = way.held.get(commitment.pod.uid)
+    assert held is not None
+    running = asyncio.ensure_future(way.binding.run(commitment))
+    await asyncio.sleep(seconds)
+    held.reject("Gang", "group is gone")
+    failure = await running
+    assert failure is not None
+    assert failure.announced == announced
+    assert way.notes.announced == [announced] * bool(announced)
+
+
+async def test_pod_that_has_work_left_is_announced_once() -> None:
+    """While it waits, and not again for PreBind."""
+    way = Way(permit=waits(seconds=60))
+    commitment = way.committed(make_pod("p", cpu="1"))
+    held = way.held.get(commitment.pod.uid)
+    assert held is not None
+    running = asyncio.ensure_future(way.binding.run(commitment))
+    await asyncio.sleep(30)
+    held.allow("Gate")
+    assert await running is None
+    assert way.notes.announced == ["a"]
+
+
 async def test_waiting_pod_times_out() -> None:
     """After the timeout the pod is rejected in the plugin's name, with kube-scheduler's words."""
     way = Way(permit=waits(seconds=90))
@@ -247,12 +279,13 @@ async def test_confirmed_pod_survives_a_late_withdrawal() -> None:
     assert way.cpu == 1000
 
 
-async def test_a_stop_abandons_pods_on_hold() -> None:
+@pytest.mark.parametrize("seconds", [0.0, 30.0], ids=["at once", "later"])
+async def test_a_stop_abandons_pods_on_hold(seconds: float) -> None:
     """Nobody decides about them any more: who waits is cancelled, and says nothing about the pod."""
-    held, pod = HeldPods(), make_pod("p")
+    held, pod, told = HeldPods(), make_pod("p"), Notes()
     held.hold(pod, {"Gate": 600.0})
-    waiting = asyncio.ensure_future(held.decision(pod.uid))
-    await asyncio.sleep(0)
+    waiting = asyncio.ensure_future(held.decision(pod.uid, lambda: told.write_nomination(pod, "a")))
+    await asyncio.sleep(seconds)
 
     held.abandon()
     await asyncio.wait([waiting])

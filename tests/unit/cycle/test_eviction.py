@@ -122,6 +122,10 @@ async def test_lower_nominations_are_withdrawn() -> None:
     assert [pod.name for pod in nominator.nominated("a")] == ["high"]
 
 
+async def never() -> None:
+    raise AssertionError("it does not wait")
+
+
 async def test_waiting_victim_is_preempted_in_memory() -> None:
     """A pod that Permit holds was never bound: it is rejected, not deleted."""
     cluster, held = Cluster(), HeldPods()
@@ -132,4 +136,4 @@ async def test_waiting_victim_is_preempted_in_memory() -> None:
     await task
     assert cluster.log == []
     assert cluster.events == ["v: Preempted by pod vip-uid on node a (in kube-scheduler memory)."]
-    assert (await held.decision(victim.uid)).message == "waiting on permit for pod: preempted"
+    assert (await held.decision(victim.uid, never)).message == "waiting on permit for pod: preempted"

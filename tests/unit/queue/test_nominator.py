@@ -120,6 +120,17 @@ def test_what_was_taken_back_is_shown_late(nominator: PodNominator) -> None:
     assert (nominator.node_of(pod), nominator.is_taken_back(shown)) == ("a", False)
 
 
+@pytest.mark.parametrize("is_gone", [False, True], ids=["tried again", "gone"])
+def test_what_was_taken_back_stays_so_until_it_is_shown(nominator: PodNominator, is_gone: bool) -> None:
+    """A pod that is tried again before the watch has shown it is still not nominated; one that is gone is
+    forgotten."""
+    pod = make_pod("p")
+    nominator.take_back(pod, "a")
+    (nominator.forget if is_gone else nominator.remove)(pod)
+
+    assert nominator.is_taken_back(with_nomination(pod, "a")) is not is_gone
+
+
 def test_another_promise_than_the_one_taken_back(nominator: PodNominator) -> None:
     """Only that one is old."""
     pod = make_pod("p")
