@@ -184,7 +184,7 @@ class Attempts:
         if failure.status.is_rejection:
             # The event would wake the pod itself, if it came before the pod is back in the queue.
             self._fail(info, profile, failure, start)
-            self._place_is_free(commitment.pod, lambda other: self._is_news(profile, info, other))
+            self._place_is_free(commitment.pod, lambda other: self._is_news(profile, info, commitment, other))
         else:
             self._place_is_free(commitment.pod)
             self._fail(info, profile, failure, start)
@@ -193,11 +193,13 @@ class Attempts:
         """An assumed pod that does not take its place is as good as a deleted one."""
         self._queue.move_all_to_active_or_backoff(ASSIGNED_POD_DELETE, pod, None, is_news)
 
-    def _is_news(self, profile: ProfileCycles, holder: QueuedPodInfo, other: QueuedPodInfo) -> bool:
+    def _is_news(
+        self, profile: ProfileCycles, holder: QueuedPodInfo, commitment: Commitment, other: QueuedPodInfo
+    ) -> bool:
         """Whether the place that *holder* gave back may help *other*: not if it was tried when the place was free,
-        nor if it waits together with *holder*, unless that is gone for good. Else groups that do not fit would
-        wake themselves and each other for ever, and nobody else would get a chance."""
-        if other.cycle <= holder.cycle:
+        and promised to nobody, nor if it waits together with *holder*, unless that is gone for good. Else groups
+        that do not fit would wake themselves and each other for ever, and nobody else would get a chance."""
+        if other.cycle <= holder.cycle and not commitment.was_promised:
             return False
         is_gone = self._queue.get(holder.key) is None
         return is_gone or not profile.committer.are_waiting_together(holder.pod, other.pod)

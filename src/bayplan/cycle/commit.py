@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from bayplan.cycle.failure import Failure
-from bayplan.framework import Code, CycleState, Nominator, Runner, Status
+from bayplan.framework import Code, CycleState, Runner, Status
 
 if TYPE_CHECKING:
     from bayplan.cache import Cache
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from bayplan.cycle.waiting import HeldPods
     from bayplan.model import Pod
     from bayplan.observe.record import Record
+    from bayplan.queue import PodNominator
 
 
 class Commitment(NamedTuple):
@@ -29,12 +30,14 @@ class Commitment(NamedTuple):
     record: Record
     n_evaluated: int
     n_feasible: int
+    #: Whether it had been promised a node: others had to leave room for it before it took its place.
+    was_promised: bool
 
 
 class Committer:
     """Assumes, reserves and permits for one profile."""
 
-    def __init__(self, runner: Runner, cache: Cache, nominator: Nominator, held: HeldPods) -> None:
+    def __init__(self, runner: Runner, cache: Cache, nominator: PodNominator, held: HeldPods) -> None:
         self._runner = runner
         self._cache = cache
         self._nominator = nominator
@@ -43,9 +46,16 @@ class Committer:
     def commit(self, pod: Pod, state: CycleState, decision: Decision) -> Commitment | Failure:
         # 1. The pod counts on its node from now on, and needs no promise any more.
         assumed = self._cache.assume(pod, decision.node_name)
+        was_promised = bool(self._nominator.node_of(pod))
         self._nominator.remove(pod)
         commitment = Commitment(
-            assumed, decision.node_name, state, decision.record, decision.n_evaluated, decision.n_feasible
+            pod=assumed,
+            node_name=decision.node_name,
+            state=state,
+            record=decision.record,
+            n_evaluated=decision.n_evaluated,
+            n_feasible=decision.n_feasible,
+            was_promised=was_promised,
         )
         # 2. Plugins set aside what the pod needs.
         status = self._runner.reserve(state, assumed, decision.node_name)

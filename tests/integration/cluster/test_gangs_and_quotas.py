@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.integration.cluster import family
 from tests.integration.cluster.story import Object, World, tell
@@ -223,6 +223,12 @@ def forgotten(scenario: Scenario, pending: list[Pod]) -> list[str]:
     ]
 
 
+def is_served(scenario: Scenario, watcher: Watcher) -> bool:
+    """Whether somebody has a place, or nobody could. Nobody has one while a gang that does not fit holds places;
+    some of them may do so one after the other."""
+    return bool(watcher.bound) or not forgotten(scenario, watcher.pending)
+
+
 def objects_of(arrival: Gang | Single) -> list[Object]:
     name, space, priority = arrival.name, arrival.namespace, arrival.priority
     if isinstance(arrival, Single):
@@ -241,9 +247,10 @@ async def play(world: World, scenario: Scenario) -> None:
         await watcher.settle(lambda: not kept_from(scenario, watcher))
         assert kept_from(scenario, watcher) == {}
 
+        await watcher.settle(lambda: is_served(scenario, watcher))
         while watcher.bound:
             await finish(world, watcher.bound)
-            await watcher.settle(lambda: bool(watcher.bound) or not forgotten(scenario, watcher.pending))
+            await watcher.settle(lambda: is_served(scenario, watcher))
         assert forgotten(scenario, watcher.pending) == []
 
 
@@ -252,8 +259,28 @@ async def finish(world: World, pods: list[Pod]) -> None:
         await world.delete("v1", "pods", pod.name, pod.namespace)
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+#: A gang of team-b needs three cpus and can have one, evicts for it what team-a runs there, and gives up.
+EVICTING_IN_VAIN = Scenario(
+    nodes=[2],
+    quotas={"team-a": (0, 5), "team-b": (1, 8)},
+    arrivals=[
+        (Gang("g0", "team-a", n_members=5, min_member=1, priority=2), 0.0),
+        (Single("p1", "team-a", cpu=3, priority=0), 0.0),
+        (Gang("g2", "team-a", n_members=1, min_member=1, priority=0), 0.0),
+        (Gang("g3", "team-a", n_members=3, min_member=1, priority=0), 0.0),
+        (Gang("g4", "team-b", n_members=4, min_member=3, priority=0), 0.0),
+        (Gang("g5", "team-a", n_members=3, min_member=1, priority=0), 0.0),
+        (Single("p6", "team-a", cpu=1, priority=0), 0.0),
+        (Single("p7", "team-a", cpu=1, priority=0), 0.0),
+        (Single("p8", "team-a", cpu=1, priority=0), 0.0),
+    ],
+    reject_percentage=100,
+)
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 @given(scenarios())
+@example(EVICTING_IN_VAIN)
 def test_gangs_are_whole_quotas_hold_and_nobody_is_forgotten(scenario: Scenario) -> None:
     """No gang holds places beyond its timeout without being whole; no namespace is above max; no borrower keeps
     what another namespace is sure of and wants; and whatever fits alone is placed in the end."""
