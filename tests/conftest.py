@@ -6,6 +6,11 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("bayplan", deadline=None)
+settings.load_profile("bayplan")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -47,7 +47,7 @@ def commit(store: Store, journal: Journal) -> None:
         store.show(batch.changes, batch.version)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(operations=OPERATIONS, history_limit=st.integers(4, 20), every=st.integers(1, 10))
 def test_a_restart_changes_nothing(
     tmp_path_factory: pytest.TempPathFactory,

@@ -157,5 +157,5 @@ class WatchMachine(RuleBasedStateMachine):
         return expected
 
 
-WatchMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+WatchMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=30)
 TestWatchMachine = WatchMachine.TestCase

@@ -230,7 +230,7 @@ class CacheMachine(RuleBasedStateMachine):
         assert shown(self.cache.snapshot()) == shown(self._fresh().snapshot())
 
 
-CacheMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+CacheMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=25)
 TestColumns = CacheMachine.TestCase
 
 

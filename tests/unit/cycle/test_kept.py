@@ -213,7 +213,7 @@ def run(sequence: Iterable[Step]) -> None:
         assert arrays_of(decision) == arrays, "what was handed out has changed later"
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(steps)
 def test_kept_answers_equal_a_full_recomputation(sequence: list[Step]) -> None:
     """After any changes, verdicts, scores, messages and victims are those of a scheduler made afresh."""
@@ -240,7 +240,7 @@ def full_cluster(starts: list[int]) -> Twins:
     return twins
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(
     starts=st.lists(st.integers(0, len(STARTS) - 1), min_size=12, max_size=12),
     turns=st.lists(

@@ -114,7 +114,7 @@ def runner() -> Iterator[asyncio.Runner]:
 
 
 @pytest.mark.timeout(900)  # twenty seconds of a free core; machines are shared
-@settings(max_examples=N_EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=N_EXAMPLES, suppress_health_check=list(HealthCheck))
 @given(answers=st.lists(ANSWERS, min_size=N_ANSWERS, max_size=N_ANSWERS))
 def test_ten_thousand_hostile_answers(
     answers: list[bytes], endpoint: Scripted, cycle: ExtendedCycle, runner: asyncio.Runner

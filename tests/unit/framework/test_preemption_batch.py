@@ -212,7 +212,7 @@ class SparesLabelledOneByOne(OneByOne, SparesLabelled):
     pass
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
 @given(
     attempt=attempts(),
     kinds=st.sampled_from([(Preemption, OneByOne), (SparesLabelled, SparesLabelledOneByOne)]),

@@ -113,7 +113,7 @@ def test_failing_column_ends_the_search() -> None:
 rows = st.sets(st.integers(0, N_NODES - 1))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.lists(st.tuples(st.booleans(), rows), min_size=1, max_size=4),
     st.permutations(range(N_NODES)),

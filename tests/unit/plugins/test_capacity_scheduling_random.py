@@ -133,7 +133,7 @@ def fits_alone(scenario: Scenario, pod: Pod) -> bool:
     return cpu_of(pod) <= min(limits)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(scenarios())
 def test_quotas_hold_and_nobody_is_forgotten(scenario: Scenario) -> None:
     """No namespace above max; nobody keeps what another namespace is sure of and wants; what fits alone is placed

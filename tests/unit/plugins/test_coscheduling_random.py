@@ -80,7 +80,7 @@ class Watcher:
         assert not late, f"still waiting: {late}"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(world=worlds())
 def test_gangs_are_whole_and_what_fits_is_placed(world: World) -> None:
     """Bound members are none or enough, nobody waits beyond the timeout, and no gang is left out that fits."""
@@ -100,7 +100,7 @@ def test_gangs_are_whole_and_what_fits_is_placed(world: World) -> None:
         assert left_out == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(world=worlds())
 def test_gangs_come_to_rest(world: World) -> None:
     """Where nothing happens any more, nobody is tried until the queue looks after those it may have forgotten."""

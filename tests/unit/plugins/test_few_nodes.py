@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bayplan.config.args.base import ResourceSpec
@@ -48,7 +48,6 @@ def plain(columns: list[Usage]) -> list[FewUsage]:
     ]
 
 
-@settings(deadline=None)
 @given(usages(), st.booleans())
 def test_allocation_agrees_with_the_columns(columns: list[Usage], least: bool) -> None:
     """LeastAllocated and MostAllocated, node by node."""
@@ -57,7 +56,6 @@ def test_allocation_agrees_with_the_columns(columns: list[Usage], least: bool) -
     assert few.tolist() == strategy(twice(columns), 2 * FEW)[:FEW].tolist()
 
 
-@settings(deadline=None)
 @given(usages())
 def test_balance_agrees_with_the_columns(columns: list[Usage]) -> None:
     """To the bit: the order of the operations is the same."""

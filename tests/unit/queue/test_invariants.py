@@ -129,4 +129,4 @@ class QueueMachine(RuleBasedStateMachine):
 
 
 TestQueueMachine = QueueMachine.TestCase
-TestQueueMachine.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)
+TestQueueMachine.settings = settings(max_examples=60, stateful_step_count=60)

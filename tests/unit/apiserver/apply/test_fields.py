@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bayplan.apiserver.apply.fields import (
@@ -33,7 +33,6 @@ def fields(of: Any) -> dict[str, Any]:
     return result
 
 
-@settings(deadline=None)
 @given(left=SETS, right=SETS)
 def test_arithmetic_is_that_of_sets(left: frozenset[Any], right: frozenset[Any]) -> None:
     """A tree of fields is a set of paths, whatever its form."""
@@ -44,7 +43,6 @@ def test_arithmetic_is_that_of_sets(left: frozenset[Any], right: frozenset[Any])
     assert set(paths(difference(a, b))) == left - right
 
 
-@settings(deadline=None)
 @given(left=SETS, right=SETS)
 def test_without_takes_what_is_below(left: frozenset[Any], right: frozenset[Any]) -> None:
     """Of every path in the right, all that begins with it goes."""

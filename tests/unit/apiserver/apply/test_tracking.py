@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bayplan.apiserver.apply import Ownership, track_update
@@ -41,7 +41,6 @@ CONDITIONS = st.lists(st.sampled_from(["Ready", "PodScheduled"]), unique=True)
 WRITES = st.lists(st.tuples(st.sampled_from(["m", "n"]), LABELS, CONDITIONS), max_size=24)
 
 
-@settings(deadline=None)
 @given(labels=LABELS, writes=WRITES)
 def test_notes_give_what_tracking_gives(labels: dict[str, str], writes: list[Any]) -> None:
     """For any creation and writes: the managedFields that keeping them in the object would give."""

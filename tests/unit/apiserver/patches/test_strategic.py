@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bayplan.apiserver.patches import MERGE_PATCH, STRATEGIC_MERGE_PATCH, patched
@@ -219,7 +219,6 @@ SCALARS = st.sampled_from([None, "x", "y"])
 SPECS = st.dictionaries(KEYS, SCALARS | st.dictionaries(st.sampled_from("abc"), SCALARS, max_size=3))
 
 
-@settings(deadline=None)
 @given(current=SPECS, patch=SPECS)
 def test_without_lists_it_is_a_merge_patch(current: dict[str, Any], patch: dict[str, Any]) -> None:
     """The two formats differ in what they do with lists only."""
