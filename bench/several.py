@@ -110,14 +110,17 @@ class Simulation:
         self._server_free = self._now = self._last_bind = 0.0
         self.n_turned_away = self.n_without_node = 0
 
-    def run(self) -> float:
-        """The seconds until the last bind."""
+    @property
+    def seconds(self) -> float:
+        """Until the last bind."""
+        return self._last_bind
+
+    def run(self) -> None:
         for process in range(len(self._queues)):
             self._at(0.0, lambda process=process: self._turn(process))  # type: ignore[misc]
         while self._agenda:
             self._now, _, act = heapq.heappop(self._agenda)
             act()
-        return self._last_bind
 
     def _at(self, time: float, act: Callable[[], None]) -> None:
         heapq.heappush(self._agenda, (time, next(self._order), act))
@@ -254,7 +257,8 @@ def main(
                 simulation = Simulation(
                     workload, split, strategy, processes=processes, nodes=nodes, fill=fill, costs=costs
                 )
-                seconds, n_pods = simulation.run(), simulation.n_pods
+                simulation.run()
+                seconds, n_pods = simulation.seconds, simulation.n_pods
                 outcome = Outcome(
                     split,
                     strategy,
