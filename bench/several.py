@@ -2,8 +2,8 @@
 
 Every process is a real `Scheduler` over a view of its own. Simulated is what is between them: the API server
 takes binds one after the other, and the others know of a bind only when the watch has told them. The price is a
-node that is given more than it has: its kubelet turns the pod away, and the pod begins again. The inputs are
-measured elsewhere: what a pod costs a process, and how many binds the API server takes, by `make bench-e2e`.
+node that is given more than it has: its kubelet turns the pod away, and the pod begins again. What a pod costs a
+process, and how many binds the API server takes, `make bench-e2e` measures; how late a watch is, is assumed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SPREADING = "LeastAllocated"
 
 
 class Costs(NamedTuple):
-    """Seconds, from measurements."""
+    """Seconds."""
 
     #: Of a process, for a pod that it places: decision, bind, event, watch.
     own_pod: float

@@ -7,14 +7,16 @@ node change and domains with them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayplan.cache.part import Column
+from bayplan.cache.part import Column, Part
 
 if TYPE_CHECKING:
     from bayplan.framework import Domains, IntArray
+    from bayplan.model import Node
 
 
 class CountColumn(Column):
@@ -49,3 +51,30 @@ class CountColumn(Column):
     def forget_domains(self) -> None:
         """Rows may be in other domains now."""
         self._sums.clear()
+
+
+class CountingPart(Part):
+    """A part made of such columns."""
+
+    def _counts(self) -> Iterable[CountColumn]:
+        """All of them."""
+        raise NotImplementedError
+
+    def grow(self, capacity: int) -> None:
+        for column in self._counts():
+            column.grow(capacity)
+
+    def set_node(self, row: int, node: Node, old: Node | None) -> None:
+        if old is None or old.labels != node.labels:
+            self._forget_domains()
+
+    def clear_node(self, row: int, node: Node) -> None:
+        self._forget_domains()
+
+    def _forget_domains(self) -> None:
+        for column in self._counts():
+            column.forget_domains()
+
+    def move_row(self, source: int, target: int) -> None:
+        for column in self._counts():
+            column.move(source, target)

@@ -9,17 +9,16 @@ every pod again for every pod.
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from bayplan.cache.counts import CountColumn
-from bayplan.cache.part import Part
+from bayplan.cache.counts import CountColumn, CountingPart
 from bayplan.framework import IntArray, PodQuery
 
 if TYPE_CHECKING:
-    from bayplan.model import Node, Pod
+    from bayplan.model import Pod
 
 ClassKey: TypeAlias = tuple[str, bool, frozenset[tuple[str, str]]]
 
@@ -53,7 +52,7 @@ def class_key(pod: Pod) -> ClassKey:
     return pod.namespace, pod.metadata.deletion_timestamp is not None, frozenset(pod.labels.items())
 
 
-class PodCountPart(Part):
+class PodCountPart(CountingPart):
     """Answers PodQueries."""
 
     def __init__(self, capacity: int) -> None:
@@ -61,25 +60,15 @@ class PodCountPart(Part):
         self._classes: dict[ClassKey, PodClass] = {}
         self._queries: OrderedDict[PodQuery, CountColumn] = OrderedDict()
 
+    def _counts(self) -> Iterable[CountColumn]:
+        return self._queries.values()
+
     def grow(self, capacity: int) -> None:
         self._capacity = capacity
-        for column in self._queries.values():
-            column.grow(capacity)
-
-    def set_node(self, row: int, node: Node, old: Node | None) -> None:
-        if old is None or old.labels != node.labels:
-            self._forget_domains()
-
-    def clear_node(self, row: int, node: Node) -> None:
-        self._forget_domains()
-
-    def _forget_domains(self) -> None:
-        for column in self._queries.values():
-            column.forget_domains()
+        super().grow(capacity)
 
     def move_row(self, source: int, target: int) -> None:
-        for column in self._queries.values():
-            column.move(source, target)
+        super().move_row(source, target)
         for pod_class in self._classes.values():
             if source in pod_class.rows:
                 pod_class.rows[target] = pod_class.rows.pop(source)

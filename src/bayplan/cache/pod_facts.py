@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from bayplan.cache.counts import CountColumn
+from bayplan.cache.counts import CountColumn, CountingPart
 from bayplan.cache.part import Part
 from bayplan.framework import BoolArray, TermKind
 from bayplan.model import IN, HostPort, SelectorError, compile_readable_affinity, pod_claims
 from bayplan.model.host_ports import ANY_ADDRESS
 
 if TYPE_CHECKING:
-    from bayplan.model import AffinityTerm, Node, Pod
+    from bayplan.model import AffinityTerm, Pod
 
 #: A term and its weight (0 for a required one).
 WeightedTerm: TypeAlias = "tuple[AffinityTerm, int]"
@@ -23,7 +24,7 @@ WeightedTerm: TypeAlias = "tuple[AffinityTerm, int]"
 Hook: TypeAlias = "tuple[str, str] | None"
 
 
-class TermPart(Part):
+class TermPart(CountingPart):
     """Each distinct (anti)affinity term of pods on nodes has a column: how many pods of the node carry it.
 
     Terms hang on the labels they ask for, so that a pod meets only those that may speak of it.
@@ -39,28 +40,12 @@ class TermPart(Part):
             kind: {} for kind in TermKind
         }
 
+    def _counts(self) -> Iterable[CountColumn]:
+        return chain.from_iterable(columns.values() for columns in self._columns.values())
+
     def grow(self, capacity: int) -> None:
         self._capacity = capacity
-        for columns in self._columns.values():
-            for column in columns.values():
-                column.grow(capacity)
-
-    def set_node(self, row: int, node: Node, old: Node | None) -> None:
-        if old is None or old.labels != node.labels:
-            self._forget_domains()
-
-    def clear_node(self, row: int, node: Node) -> None:
-        self._forget_domains()
-
-    def _forget_domains(self) -> None:
-        for columns in self._columns.values():
-            for column in columns.values():
-                column.forget_domains()
-
-    def move_row(self, source: int, target: int) -> None:
-        for columns in self._columns.values():
-            for column in columns.values():
-                column.move(source, target)
+        super().grow(capacity)
 
     def add_pod(self, row: int, pod: Pod) -> None:
         if pod.spec.affinity is None:

@@ -73,10 +73,9 @@ class BindingCycle:
             announced = node_name
             await self._announce(pod, node_name)
 
-        if self._held.get(pod.uid) is not None:
-            status = await self._held.decision(pod.uid, announce)
-            if not status.is_success:
-                return Failure.on_node(status, announced=announced)
+        status = await self._held.decision(pod.uid, announce)
+        if not status.is_success:
+            return Failure.on_node(status, announced=announced)
         self._queue.done(pod.uid)
         # 3. Prepare and bind.
         if not plan.is_empty and not announced:

@@ -33,7 +33,7 @@ from bayplan.framework import (
     Status,
     Verdict,
 )
-from bayplan.framework.answers import score_failed
+from bayplan.framework.answers import ask_each, score_failed
 from bayplan.framework.editions import LiveColumn
 
 if TYPE_CHECKING:
@@ -194,15 +194,8 @@ class KeptAnswers:
     def score(
         self, scorers: Sequence[Scorer], state: CycleState, pod: Pod, nodes: NodeTable
     ) -> ScoreOutcome | Status:
-        by_plugin: dict[str, PluginScores] = {}
-        for scorer in scorers:
-            if scorer.bound.name in state.skip_score:
-                continue
-            scores = self._plugin_scores(scorer, state, pod, nodes)
-            if isinstance(scores, Status):
-                return scores
-            by_plugin[scorer.bound.name] = scores
-        return self._outcome(nodes, by_plugin)
+        by_plugin = ask_each(self._plugin_scores, scorers, state, pod, nodes)
+        return by_plugin if isinstance(by_plugin, Status) else self._outcome(nodes, by_plugin)
 
     def _plugin_scores(
         self, scorer: Scorer, state: CycleState, pod: Pod, nodes: NodeTable

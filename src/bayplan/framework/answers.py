@@ -6,7 +6,7 @@ give exactly the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -81,15 +81,8 @@ class AskAlways:
     def score(
         self, scorers: Sequence[Scorer], state: CycleState, pod: Pod, nodes: NodeTable
     ) -> ScoreOutcome | Status:
-        by_plugin: dict[str, PluginScores] = {}
-        for scorer in scorers:
-            if scorer.bound.name in state.skip_score:
-                continue
-            scores = self.scores(scorer, state, pod, nodes)
-            if isinstance(scores, Status):
-                return scores
-            by_plugin[scorer.bound.name] = scores
-        return self.outcome(nodes, by_plugin)
+        by_plugin = ask_each(self.scores, scorers, state, pod, nodes)
+        return by_plugin if isinstance(by_plugin, Status) else self.outcome(nodes, by_plugin)
 
     def scores(self, scorer: Scorer, state: CycleState, pod: Pod, nodes: NodeTable) -> PluginScores | Status:
         raw = self.raw_scores(scorer.bound, state, pod, nodes)
@@ -144,6 +137,25 @@ class AskAlways:
         for scores in by_plugin.values():
             totals += scores.weighted
         return ScoreOutcome(nodes, by_plugin, totals)
+
+
+def ask_each(
+    ask: Callable[[Scorer, CycleState, Pod, NodeTable], PluginScores | Status],
+    scorers: Sequence[Scorer],
+    state: CycleState,
+    pod: Pod,
+    nodes: NodeTable,
+) -> dict[str, PluginScores] | Status:
+    """The scores of every plugin that does not skip the pod, by its name; the first failure ends it."""
+    by_plugin: dict[str, PluginScores] = {}
+    for scorer in scorers:
+        if scorer.bound.name in state.skip_score:
+            continue
+        scores = ask(scorer, state, pod, nodes)
+        if isinstance(scores, Status):
+            return scores
+        by_plugin[scorer.bound.name] = scores
+    return by_plugin
 
 
 def checked_scores(answer: Any, n_nodes: int) -> IntArray | Status:
