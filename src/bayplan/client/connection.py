@@ -11,35 +11,29 @@ import contextlib
 import math
 import socket
 from collections.abc import AsyncIterator
-from typing import NamedTuple, cast
+from typing import cast
 
 import httptools
 
 from bayplan.client.errors import TransportError
+from bayplan.client.exchange import Reply, Request
 
 #: A stream stops reading from the socket when this much is waiting to be taken.
 _HIGH_WATER_BYTES = 1 << 20
-_BUFFER_BYTES = 1 << 18
+BUFFER_BYTES = 1 << 18
 #: A dead peer is noticed after about a minute and a half.
 _KEEP_ALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4))
-
-
-class Reply(NamedTuple):
-    """A whole answer, or the head of a streamed one, whose body comes through `Connection.body`."""
-
-    status: int
-    headers: list[tuple[bytes, bytes]]
-    body: bytes
 
 
 class Connection(asyncio.BufferedProtocol):
     """See the module's text."""
 
     def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpResponseParser(self)
         #: Read into again and again: without, TLS takes and gives back 256 KiB of memory for every read.
-        self._buffer = memoryview(bytearray(_BUFFER_BYTES))
+        self._buffer = memoryview(bytearray(BUFFER_BYTES))
         self._reply: asyncio.Future[Reply] | None = None
         self._headers: list[tuple[bytes, bytes]] = []
         self._chunks: list[bytes] = []
@@ -57,16 +51,16 @@ class Connection(asyncio.BufferedProtocol):
 
     # --- towards the server -------------------------------------------------------------------------------
 
-    def send(self, request: bytes, *, streaming: bool = False) -> asyncio.Future[Reply]:
+    def send(self, request: Request, *, streaming: bool = False) -> asyncio.Future[Reply]:
         """Write a request; the future has its reply, or TransportError."""
         transport = self._transport
-        future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Reply] = self._loop.create_future()
         if transport is None or self.closed or transport.is_closing():
             future.set_exception(TransportError("the connection was closed", sent=False, reused=True))
             return future
         self._reply = future
         self._streaming = streaming
-        transport.write(request)
+        transport.write(_encode(request))
         return future
 
     @property
@@ -75,9 +69,12 @@ class Connection(asyncio.BufferedProtocol):
 
     def close(self) -> None:
         """Close at once; a reply under way fails."""
-        self.fail("the connection was closed")
+        self.expire("the connection was closed")
 
-    def fail(self, why: str) -> None:
+    #: The reply would be taken for the next one's.
+    abandon = retire = close
+
+    def expire(self, why: str) -> None:
         """Give up the reply under way, and the connection with it."""
         self._end(TransportError(why, sent=True))
         if self._transport is not None:
@@ -95,7 +92,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        _keep_alive(transport.get_extra_info("socket"))
+        keep_alive(transport.get_extra_info("socket"))
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._buffer
@@ -107,7 +104,7 @@ class Connection(asyncio.BufferedProtocol):
         try:
             self._parser.feed_data(self._buffer[:nbytes])
         except httptools.HttpParserError as error:
-            self.fail(f"the server does not speak HTTP/1.1: {error}")
+            self.expire(f"the server does not speak HTTP/1.1: {error}")
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._in_body and exc is None and self._ends_with_connection():
@@ -210,7 +207,17 @@ class Body(AsyncIterator[bytes]):
         return data
 
 
-def _keep_alive(sock: socket.socket | None) -> None:
+def _encode(request: Request) -> bytes:
+    method, target, headers, content, content_type = request
+    head = f"{method} {target} HTTP/1.1\r\n{headers.lines}"
+    if content is None:
+        return f"{head}\r\n".encode("latin-1")
+    head = f"{head}Content-Type: {content_type}\r\nContent-Length: {len(content)}\r\n\r\n"
+    return head.encode("latin-1") + content
+
+
+def keep_alive(sock: socket.socket | None) -> None:
+    """Have the kernel notice a dead peer."""
     if sock is None:
         return
     with contextlib.suppress(OSError, AttributeError):

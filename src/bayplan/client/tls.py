@@ -6,7 +6,7 @@ import contextlib
 import os
 import ssl
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,11 +62,13 @@ class Trust:
     server_name: str = ""
 
 
-def make_context(trust: Trust, certificate: Certificate | None) -> ssl.SSLContext:
-    """A context for connections to the API server. Raises AccessError."""
+def make_context(
+    trust: Trust, certificate: Certificate | None, protocols: Sequence[str] = ("http/1.1",)
+) -> ssl.SSLContext:
+    """A context for connections to the API server that speak one of *protocols*. Raises AccessError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_alpn_protocols(["http/1.1"])
+    context.set_alpn_protocols(list(protocols))
     if trust.insecure:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

@@ -1,10 +1,11 @@
-"""Requests to the API server over pooled keep-alive TLS connections.
+"""Requests to the API server over kept TLS connections.
 
 Comes in: method, path and body. Goes out: the body of a 2xx answer, or ApiError, TransportError or AccessError. No
 rate limit and no retries by cause: those are `KubeClient`'s. Two things are done again here because nothing can
 have happened: a request refused for an expired credential, and a GET on a kept connection that was dead.
 
-Only this module, `connection` and `pool` know how HTTP is spoken; everything else sees `Transport`.
+An API server speaks HTTP/2, and all requests go over one connection. What does not (a proxy, the embedded cluster)
+is asked over several. Only this module, `pool`, `opening` and the two protocols know about that.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import asyncio
 import contextlib
 import re
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import partial
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
@@ -23,7 +25,9 @@ import msgspec
 from bayplan.client.auth import Credential, Credentials, make_credentials
 from bayplan.client.connection import Connection
 from bayplan.client.errors import TransportError, api_error
+from bayplan.client.exchange import Lane, Request, SharedHeaders
 from bayplan.client.kubeconfig import ClusterAccess
+from bayplan.client.opening import HTTP1, Speaker, protocols
 from bayplan.client.pool import Pool
 from bayplan.client.tls import make_context
 from bayplan.framework import Clock
@@ -36,10 +40,12 @@ STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 USER_AGENT = f"bayplan/{__version__}"
 TIMEOUT_SECONDS = 30.0
 CONNECT_SECONDS = 10.0
-#: Enough for the binds in flight at any sensible rate; watches have connections of their own.
+#: Requests on their way at a time, over one connection or several. Enough for the binds in flight at any sensible
+#: rate; watches have connections of their own.
 MAX_CONNECTIONS = 32
 
 Query = Mapping[str, str | int]
+_P = TypeVar("_P", bound=asyncio.BaseProtocol)
 _NOT_IN_A_PATH = re.compile(r"[^\x21-\x7e]")
 
 
@@ -73,13 +79,15 @@ class Transport:
         self._port = url.port or (443 if self._tls else 80)
         self._prefix = url.path.rstrip("/")
         self._credentials: Credentials = make_credentials(access.identity, clock, server=access.server)
-        self._pool = Pool(self._connect, limit=max_connections)
+        self._max_connections = max_connections
+        self._pool = Pool(self._connect, limit=max_connections, may_share=self._tls)
         self._netloc = url.netloc.rpartition("@")[2]
-        self._fixed_headers = self._make_fixed_headers(self._netloc, user_agent)
-        #: The credential that `_headers` were made of.
+        self._fixed_headers = [("User-Agent", user_agent), ("Accept", JSON), *access.identity.impersonate]
+        self._headers = SharedHeaders(self._netloc, self._fixed_headers)
+        #: The credential that `_headers` show.
         self._shown: Credential | None = None
-        self._headers = ""
-        self._context: ssl.SSLContext | None = None
+        #: By the protocols that are offered.
+        self._contexts: dict[Sequence[str], ssl.SSLContext] = {}
         self._context_signature: object = None
 
     def sibling(self, *, timeout_seconds: float, max_connections: int, user_agent: str) -> Transport:
@@ -124,13 +132,13 @@ class Transport:
     ) -> bytes:
         """The answer as it came. *body* is encoded as JSON unless it is bytes; *before_send* may still refuse."""
         content = body if body is None or isinstance(body, bytes) else msgspec.json.encode(body)
-        line = self._request_line(method, path, query)
+        target = self._target(path, query)
         again_after_cut = again_after_401 = True
         while True:
             credential = self._credentials.current()
             if credential is None:
                 credential = await self._credentials.refresh()
-            request = self._assemble(line, content, content_type, credential)
+            request = Request(method, target, self._headers_with(credential), content, content_type)
             start = perf_counter()
             try:
                 reply = await self._pool.exchange(request, self._timeout, before_send)
@@ -152,11 +160,11 @@ class Transport:
     @contextlib.asynccontextmanager
     async def stream(self, path: str, query: Query | None = None) -> AsyncIterator[AsyncIterator[bytes]]:
         """GET whose answer goes on and on; on a connection of its own, closed at the end of the block."""
-        line = self._request_line("GET", path, query)
+        target = self._target(path, query)
         credential = self._credentials.current() or await self._credentials.refresh()
-        connection = await self._connect()
+        connection = await self._dial(Connection, HTTP1)
         try:
-            sending = connection.send(self._assemble(line, None, JSON, credential), streaming=True)
+            sending = connection.send(Request("GET", target, self._headers_with(credential)), streaming=True)
             start = perf_counter()
             try:
                 async with asyncio.timeout(self._timeout):
@@ -184,65 +192,69 @@ class Transport:
 
     def _may_retry_unauthorized(self, rejected: Credential) -> bool:
         renewed = self._credentials.invalidate(rejected)
-        if self._context is not None and self._signature(rejected) != self._context_signature:
-            self._context, renewed = None, True
+        if self._contexts and self._signature(rejected) != self._context_signature:
+            self._contexts, renewed = {}, True
         if renewed:
             self._pool.retire_idle()
         return renewed
 
-    # --- bytes --------------------------------------------------------------------------------------------
+    # --- requests in no protocol's form -------------------------------------------------------------------
 
-    def _make_fixed_headers(self, netloc: str, user_agent: str) -> str:
-        lines = [f"Host: {netloc}", f"User-Agent: {user_agent}", f"Accept: {JSON}"]
-        lines += [f"{name}: {value}" for name, value in self.access.identity.impersonate]
-        if any("\r" in line or "\n" in line for line in lines):
-            raise ValueError("a header must be one line")
-        return "\r\n".join(lines) + "\r\n"
-
-    def _request_line(self, method: str, path: str, query: Query | None) -> str:
+    def _target(self, path: str, query: Query | None) -> str:
         target = f"{self._prefix}{path}"
         if query:
             target = f"{target}{'&' if '?' in path else '?'}{urlencode(query)}"
         if _NOT_IN_A_PATH.search(target) or not path.startswith("/"):
             raise ValueError(f"not a path of the API: {path!r}")
-        return f"{method} {target} HTTP/1.1\r\n"
+        return target
 
-    def _assemble(self, line: str, content: bytes | None, content_type: str, credential: Credential) -> bytes:
+    def _headers_with(self, credential: Credential) -> SharedHeaders:
         if credential is not self._shown:
-            shown = f"Authorization: {credential.authorization}\r\n" if credential.authorization else ""
-            self._headers, self._shown = self._fixed_headers + shown, credential
-        if content is None:
-            return f"{line}{self._headers}\r\n".encode("latin-1")
-        head = f"{line}{self._headers}Content-Type: {content_type}\r\nContent-Length: {len(content)}\r\n\r\n"
-        return head.encode("latin-1") + content
+            shown = [("Authorization", credential.authorization)] if credential.authorization else []
+            self._headers, self._shown = SharedHeaders(self._netloc, [*self._fixed_headers, *shown]), credential
+        return self._headers
 
     # --- connections --------------------------------------------------------------------------------------
 
-    async def _connect(self) -> Connection:
+    async def _connect(self) -> Sequence[Lane]:
+        """For requests, of whichever protocol."""
+        speaker = await self._dial(partial(Speaker, self._max_connections), protocols())
+        async with self._patience():
+            return await speaker.lanes()
+
+    async def _dial(self, factory: Callable[[], _P], offered: Sequence[str]) -> _P:
         loop = asyncio.get_running_loop()
         options: dict[str, Any] = {}
         if self._tls:
-            options["ssl"] = self._tls_context()
+            options["ssl"] = self._tls_context(offered)
             options["server_hostname"] = self.access.trust.server_name or self._host
         try:
-            async with asyncio.timeout(CONNECT_SECONDS):
-                _, connection = await loop.create_connection(Connection, self._host, self._port, **options)
-        except TimeoutError:
-            raise TransportError(f"cannot connect to {self.access.server}: no answer", sent=False) from None
+            async with self._patience():
+                _, protocol = await loop.create_connection(factory, self._host, self._port, **options)
         except ssl.SSLCertVerificationError as error:
             why = f"its certificate is not trusted: {error.verify_message}"
             raise TransportError(f"cannot connect to {self.access.server}: {why}", sent=False) from None
         except OSError as error:
             raise TransportError(f"cannot connect to {self.access.server}: {error}", sent=False) from None
-        return connection
+        return protocol
 
-    def _tls_context(self) -> ssl.SSLContext:
+    @contextlib.asynccontextmanager
+    async def _patience(self) -> AsyncIterator[None]:
+        """A connection is there within this time, or not at all."""
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                yield
+        except TimeoutError:
+            raise TransportError(f"cannot connect to {self.access.server}: no answer", sent=False) from None
+
+    def _tls_context(self, offered: Sequence[str]) -> ssl.SSLContext:
         credential = self._credentials.current() or Credential(certificate=self.access.identity.certificate)
         signature = self._signature(credential)
-        if self._context is None or signature != self._context_signature:
-            self._context = make_context(self.access.trust, credential.certificate)
-            self._context_signature = signature
-        return self._context
+        if signature != self._context_signature:
+            self._contexts, self._context_signature = {}, signature
+        if offered not in self._contexts:
+            self._contexts[offered] = make_context(self.access.trust, credential.certificate, offered)
+        return self._contexts[offered]
 
     def _signature(self, credential: Credential) -> object:
         certificate = credential.certificate

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
 from bayplan.client import AccessError, Certificate, Pem, TransportError, Trust
-from bayplan.client.connection import Connection, Reply
+from bayplan.client.connection import Connection
+from bayplan.client.exchange import Reply, Request, SharedHeaders
 from bayplan.client.pool import Pool
 from bayplan.client.tls import make_context
 from bayplan.framework.extenders import ExtenderError
@@ -50,8 +51,7 @@ class Endpoint:
     async def post(self, verb: str, body: bytes, *, again: bool) -> bytes:
         """The answer to *verb*. With *again* the request is sent once more where a kept connection was dead."""
         url = f"{self._prefix}/{verb}"
-        head = f"POST {self._path}/{verb} HTTP/1.1\r\n{self._headers}Content-Length: {len(body)}\r\n\r\n"
-        request = head.encode("latin-1") + body
+        request = Request("POST", f"{self._path}/{verb}", self._headers, body, "application/json")
         try:
             async with asyncio.timeout(self._timeout):
                 reply = await self._exchange(request, again=again)
@@ -68,7 +68,7 @@ class Endpoint:
         self._pool.close()
         await asyncio.sleep(0)  # let the connections notice
 
-    async def _exchange(self, request: bytes, *, again: bool) -> Reply:
+    async def _exchange(self, request: Request, *, again: bool) -> Reply:
         try:
             return await self._pool.exchange(request, self._timeout)
         except TransportError as error:
@@ -77,7 +77,7 @@ class Endpoint:
             self._pool.retire_idle()
             return await self._pool.exchange(request, self._timeout)
 
-    async def _connect(self) -> Connection:
+    async def _connect(self) -> list[Connection]:
         options: dict[str, Any] = {}
         if self._context is not None:
             options = {"ssl": self._context, "server_hostname": self._server_name or self._host}
@@ -90,17 +90,17 @@ class Endpoint:
         except OSError as error:
             why = "connection refused" if error.errno == errno.ECONNREFUSED else str(error)
             raise TransportError(f"dial tcp {self._host}:{self._port}: connect: {why}", sent=False) from None
-        return connection
+        return [connection]
 
 
-def _headers(netloc: str) -> str:
+def _headers(netloc: str) -> SharedHeaders:
     credentials, _, host = netloc.rpartition("@")
-    lines = [f"Host: {host}", f"User-Agent: {USER_AGENT}", "Content-Type: application/json"]
+    pairs = [("User-Agent", USER_AGENT)]
     if credentials:
         name, _, password = credentials.partition(":")
         plain = f"{unquote(name)}:{unquote(password)}".encode()
-        lines.append(f"Authorization: Basic {base64.b64encode(plain).decode()}")
-    return "".join(f"{line}\r\n" for line in lines)
+        pairs.append(("Authorization", f"Basic {base64.b64encode(plain).decode()}"))
+    return SharedHeaders(host, pairs)
 
 
 def _tls(extender: config.Extender) -> tuple[ssl.SSLContext, str]:
