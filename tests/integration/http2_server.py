@@ -1,4 +1,4 @@
-"""An HTTP/2 server whose behaviour a test writes, on the `h2` library: another reading of the standard than ours."""
+"""An HTTP/2 server whose behaviour a test writes, on the `h2` library: another reading of the standard."""
 
 from __future__ import annotations
 
