@@ -176,6 +176,8 @@ class Table(NodeTable):
 class StoreNodeInfo(NodeInfo):
     """One row of a store."""
 
+    __slots__ = ("_row", "_store")
+
     def __init__(self, store: Store, row: int) -> None:
         self._store = store
         self._row = row
@@ -188,9 +190,19 @@ class StoreNodeInfo(NodeInfo):
     def pods(self) -> Sequence[Pod]:
         return tuple(self._store.pods[self._row].values())
 
+    # Plugins of the per-node form ask these for every node, so they take no detour over `node`.
+
+    @property
+    def name(self) -> str:
+        return self._store.nodes[self._row].metadata.name
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        return self._store.nodes[self._row].metadata.labels
+
     @property
     def allocatable(self) -> Mapping[str, int]:
-        return self.node.allocatable
+        return self._store.nodes[self._row].allocatable
 
     @property
     def requested(self) -> Mapping[str, int]:

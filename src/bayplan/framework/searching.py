@@ -19,6 +19,9 @@ from bayplan.framework.outcomes import Decided, FilterOutcome
 from bayplan.framework.status import Status
 from bayplan.framework.verdict import BoolArray, IntArray, Verdict
 
+#: A per-node filter, and the way to ask it.
+Asking = tuple[Bound, Callable[[NodeInfo], Any]]
+
 
 class Search(NamedTuple):
     """Where to look, and after how many feasible nodes to stop."""
@@ -43,8 +46,7 @@ class Searching:
         self._ask_column = ask_column
         self._columns: dict[str, Verdict] = {}
         self._statuses: dict[str, dict[int, Status]] = {bound.name: {} for bound in filters if bound.is_per_node}
-        #: The place of every per-node filter among all of them, the filter, and the way to ask it.
-        self._per_node = [(i, bound, asker(bound)) for i, bound in enumerate(filters) if bound.is_per_node]
+        self._per_node = [(bound, asker(bound)) for bound in filters if bound.is_per_node]
         #: A failure ends the search: the plugin and what it said.
         self.failed: tuple[Bound, Status] | None = None
 
@@ -59,8 +61,8 @@ class Searching:
             if not verdict.accepts_all:
                 is_open &= ~verdict.rejected
         found: list[int] = []
-        for n_seen, position in _in_turn(search, is_open):
-            if not self._passes(position, len(self._filters)):
+        for n_seen, position, node in self._in_turn(search, is_open):
+            if not self._passes(position, node, self._per_node):
                 if self.failed is not None:
                     return outcome
                 continue
@@ -86,11 +88,20 @@ class Searching:
         self._columns[bound.name] = verdict
         return True
 
-    def _passes(self, position: int, n_filters: int) -> bool:
-        """Whether no per-node filter among the first *n_filters* rejects the node."""
-        node = self._nodes[position]
-        for i, bound, ask in self._per_node:
-            if i >= n_filters or (answer := ask(node)) is None:
+    def _in_turn(self, search: Search, is_open: BoolArray) -> Iterator[tuple[int, int, NodeInfo]]:
+        """Every open node in the order of the search: how many nodes come before it, and its position."""
+        places = np.flatnonzero(is_open[search.order])
+        # Most searches end soon, so nodes are handed out in parts.
+        for begin in range(0, len(places), search.wanted + 1):
+            part = places[begin : begin + search.wanted + 1]
+            positions = search.order[part]
+            yield from zip(part.tolist(), positions.tolist(), self._nodes.select(positions), strict=True)
+
+    def _passes(self, position: int, node: NodeInfo, asked: Sequence[Asking]) -> bool:
+        """Whether none of these per-node filters rejects the node."""
+        for bound, ask in asked:
+            answer = ask(node)
+            if answer is None:
                 continue
             status = as_status(bound, answer)
             if status.is_rejection:
@@ -103,13 +114,15 @@ class Searching:
 
     def _ask_about_the_closed(self, positions: Sequence[int]) -> None:
         """A per-node filter that comes before the column that rejected a node might have rejected it first."""
+        askings = {asking[0].name: asking for asking in self._per_node}
         for position in positions:
-            first = next(
-                i
-                for i, bound in enumerate(self._filters)
-                if not bound.is_per_node and self._columns[bound.name].rejected[position]
-            )
-            self._passes(position, first)
+            asked = []
+            for bound in self._filters:
+                if bound.is_per_node:
+                    asked.append(askings[bound.name])
+                elif self._columns[bound.name].rejected[position]:
+                    break
+            self._passes(position, self._nodes[position], asked)
 
     def _decided(self, outcome: FilterOutcome) -> list[Decided]:
         undecided = ~outcome.feasible
@@ -127,12 +140,3 @@ class Searching:
                 decided.append(Decided(bound.name, verdict, first))
                 undecided &= ~first
         return decided
-
-
-def _in_turn(search: Search, is_open: BoolArray) -> Iterator[tuple[int, int]]:
-    """How many nodes come before, and the position, of every open node in the order of the search."""
-    places = np.flatnonzero(is_open[search.order])
-    # Most searches end soon, so the lists are made in parts.
-    for begin in range(0, len(places), search.wanted + 1):
-        part = places[begin : begin + search.wanted + 1]
-        yield from zip(part.tolist(), search.order[part].tolist(), strict=True)
