@@ -46,6 +46,8 @@ T = TypeVar("T")
 
 #: Answers kept per plugin and extension point; a column of 5,000 int64 is 40 kB.
 MAX_KEPT: Final = 512
+#: Signs that came once, per plugin and extension point: a sign is a few hundred bytes.
+MAX_NOTICED: Final = 4096
 #: When more than this share of the rows changed, asking about all of them is cheaper.
 REFRESH_SHARE: Final = 0.25
 
@@ -111,6 +113,19 @@ class _Kept(Generic[T]):
 class _Shelf(dict[Hashable, _Kept[T]]):
     """The kept answers of one plugin at one extension point; the oldest goes first."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._noticed: dict[Hashable, None] = {}
+
+    def comes_again(self, sign: Hashable) -> bool:
+        """Whether the sign came before; many come once, and what is kept for them is kept in vain."""
+        if sign in self._noticed:
+            return True
+        self._noticed[sign] = None
+        if len(self._noticed) > MAX_NOTICED:
+            del self._noticed[next(iter(self._noticed))]
+        return False
+
     def put(self, sign: Hashable, kept: _Kept[T]) -> None:
         self[sign] = kept
         if len(self) > MAX_KEPT:
@@ -156,7 +171,9 @@ class KeptAnswers:
 
     def accepting(self, state: CycleState, nodes: NodeTable) -> Set[str]:
         template = state.template
-        return self._standing(template).accepting if template is not None and nodes.is_whole else frozenset()
+        if template is None or not (template.is_common and nodes.is_whole):
+            return frozenset()
+        return self._standing(template).accepting
 
     def verdict(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict | Status:
         kept = self._kept(self._verdicts, bound, state, pod)
@@ -166,8 +183,8 @@ class KeptAnswers:
             return self._ask.verdict(bound, state, pod, nodes)
         verdict = self._whole_verdict(kept, bound, state, pod, nodes)
         is_standing = not kept.is_moving and isinstance(verdict, Verdict) and verdict.accepts_all
-        if is_standing and state.template is not None:
-            self._standing(state.template).accepting.add(bound.name)
+        if is_standing and (template := state.template) is not None and template.is_common:
+            self._standing(template).accepting.add(bound.name)
         return verdict
 
     def _whole_verdict(
@@ -305,7 +322,7 @@ class KeptAnswers:
     def _kept(
         self, shelves: dict[str, _Shelf[T]], bound: Bound, state: CycleState, pod: Pod
     ) -> _Kept[T] | Status | None:
-        """Where the answer is kept; None if it must not be, a Status if the plugin cannot say."""
+        """Where the answer is kept; None if it must not be, or not yet; a Status if the plugin cannot say."""
         template = state.template
         if template is None:
             return None
@@ -317,13 +334,20 @@ class KeptAnswers:
             sign = template.sign(bound, pod)
         except Exception as error:
             return Status.failed(f"sign: {type(error).__name__}: {error}")
-        kept = template.kept[bound] = None if sign is None else self._shelved(shelves, bound, sign)
+        if sign is None:
+            template.kept[bound] = None
+            return None
+        kept = self._shelved(shelves, bound, sign)
+        if kept is not None:
+            template.kept[bound] = kept
         return kept
 
-    def _shelved(self, shelves: dict[str, _Shelf[T]], bound: Bound, sign: Hashable) -> _Kept[T]:
-        shelf = shelves.setdefault(bound.name, _Shelf())
+    def _shelved(self, shelves: dict[str, _Shelf[T]], bound: Bound, sign: Hashable) -> _Kept[T] | None:
+        shelf = shelves.get(bound.name)
+        if shelf is None:
+            shelf = shelves[bound.name] = _Shelf()
         kept = shelf.get(sign)
-        if kept is None:
+        if kept is None and shelf.comes_again(sign):
             reads = bound.plugin.reads
             kept = _Kept(reads, self._log(reads))
             shelf.put(sign, kept)

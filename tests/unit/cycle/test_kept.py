@@ -414,20 +414,22 @@ class LevelAlone(Level):
 @pytest.mark.parametrize(
     ("plugin", "has_fine_node", "asked"),
     [
-        pytest.param(Level, False, [3, 2, 3], id="looks at the nodes"),
-        pytest.param(LevelAlone, False, [3], id="looks at the scores alone"),
-        pytest.param(LevelAlone, True, [3, 2, 3], id="scores differ"),
+        pytest.param(Level, False, [3, 3, 2, 3], id="looks at the nodes"),
+        pytest.param(LevelAlone, False, [3, 3], id="looks at the scores alone"),
+        pytest.param(LevelAlone, True, [3, 3, 2, 3], id="scores differ"),
     ],
 )
 def test_even_scores_are_normalised_once(
     plugin: type[Level], has_fine_node: bool, asked: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For another selection of nodes with the same score, only where that cannot matter."""
+    """For another selection of nodes with the same score, only where that cannot matter; nothing is kept of the
+    first pod."""
     monkeypatch.setattr(Level, "asked", [])
     labels: list[dict[str, str]] = [{"disk": "ssd"}, {"disk": "ssd"}, {"fine": "yes"} if has_fine_node else {}]
     nodes = [make_node(f"n{i}", labels=own) for i, own in enumerate(labels)]
     harness = Harness(nodes=nodes, plugins=[plugin])
 
+    harness.decide(make_pod("first"))
     found = []
     for spec in ({}, {"nodeSelector": {"disk": "ssd"}}, {}):
         scores = harness.decide(make_pod("p", spec=spec)).scores
