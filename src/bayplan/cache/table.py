@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayplan.framework import (
     BoolArray,
+    Derived,
     Domains,
+    FloatArray,
     IntArray,
     LabelColumn,
     NodeInfo,
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
     from bayplan.cache.part import Column
     from bayplan.cache.store import Store
     from bayplan.model import AffinityTerm, HostPort, LazyErrorNodeSelector, Node, NodeTerm, Pod, Selector, Taint
+
+
+#: What is derived from so many nodes is worked out for them alone.
+_FEW: Final = 64
 
 
 class Table(NodeTable):
@@ -171,6 +177,17 @@ class Table(NodeTable):
 
     def exclusive_disks(self) -> IntArray:
         return self._read(self._store.volumes.exclusive)
+
+    # --- what plugins work out --------------------------------------------------------------------
+
+    def derived(self, key: Hashable, make: Callable[[NodeTable], FloatArray]) -> Derived:
+        store = self._store
+        if self._rows is None:
+            return store.derived.read(key, make, self, store.membership)
+        if self._n_nodes <= _FEW:
+            return Derived.of(make(self))
+        whole = store.derived.read(key, make, Table(store), store.membership)
+        return Derived(whole.columns[:, self._rows], whole.least)
 
 
 class StoreNodeInfo(NodeInfo):

@@ -27,7 +27,16 @@ from bayplan.framework.handle import (
     WaitingPod,
     WaitingPods,
 )
-from bayplan.framework.nodes import Domains, LabelColumn, NodeInfo, NodeTable, PodQuery, TermColumn, TermKind
+from bayplan.framework.nodes import (
+    Derived,
+    Domains,
+    LabelColumn,
+    NodeInfo,
+    NodeTable,
+    PodQuery,
+    TermColumn,
+    TermKind,
+)
 from bayplan.framework.normalize import default_normalize
 from bayplan.framework.outcomes import Decided, FilterOutcome, PluginScores, ScoreOutcome
 from bayplan.framework.plugin import (
@@ -47,7 +56,7 @@ from bayplan.framework.runner import PermitOutcome, PreFilterOutcome, Runner
 from bayplan.framework.searching import Search
 from bayplan.framework.state import CycleState
 from bayplan.framework.status import SUCCESS, Code, Status
-from bayplan.framework.verdict import BoolArray, IntArray, Rejection, Verdict
+from bayplan.framework.verdict import BoolArray, FloatArray, IntArray, Rejection, Verdict
 
 __all__ = [
     "MAX_SCORE",
@@ -72,11 +81,13 @@ __all__ = [
     "Considered",
     "CycleState",
     "Decided",
+    "Derived",
     "Diagnosis",
     "Domains",
     "Evaluation",
     "EventRecorder",
     "FilterOutcome",
+    "FloatArray",
     "Handle",
     "Hint",
     "Informers",

@@ -10,7 +10,7 @@ Units: cpu in milli-cores, everything else in its base unit (bytes, pieces), as 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayplan.framework.status import Code
-from bayplan.framework.verdict import BoolArray, IntArray, Verdict
+from bayplan.framework.verdict import BoolArray, FloatArray, IntArray, Verdict
 from bayplan.model import parse_int64
 
 if TYPE_CHECKING:
@@ -154,6 +154,19 @@ class TermColumn(NamedTuple):
     in_domains: IntArray
 
 
+class Derived(NamedTuple):
+    """Columns that were worked out; read-only, and not to be held beyond the call."""
+
+    #: float64, shape (n_lines, n_nodes)
+    columns: FloatArray
+    #: float64, shape (n_lines,): no entry of the line is below; NaN where one is NaN.
+    least: FloatArray
+
+    @classmethod
+    def of(cls, columns: FloatArray) -> Derived:
+        return cls(columns, columns.min(axis=-1, initial=np.inf))
+
+
 class NodeTable(ABC):
     """Nodes as columns. `len(nodes)` is n_nodes; entry *i* of every column speaks of node *i*."""
 
@@ -286,6 +299,16 @@ class NodeTable(ABC):
     def exclusive_disks(self) -> IntArray:
         """How many volumes of the pods on the node are disks that cannot be shared at will: GCE persistent
         disks, AWS EBS, iSCSI and RBD."""
+
+    # --- what follows from it ---------------------------------------------------------------------
+
+    def derived(self, key: Hashable, make: Callable[[NodeTable], FloatArray]) -> Derived:
+        """What *make* works out from these nodes: float64, shape (n_lines, n_nodes); kept up to date.
+
+        It must follow from *key*, and for each node from the node and the amounts requested on it alone (compare
+        `Reads.RESOURCES`): *make* is asked about the nodes that changed, through a smaller table.
+        """
+        return Derived.of(make(self))
 
     # --- answers ----------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from bayplan.framework.status import Code, Status
 
 BoolArray: TypeAlias = NDArray[np.bool_]
 IntArray: TypeAlias = NDArray[np.int64]
+FloatArray: TypeAlias = NDArray[np.float64]
 
 
 class Rejection(NamedTuple):

@@ -95,12 +95,13 @@ def balance_scores(usages: Sequence[FewUsage], n_nodes: int) -> IntArray:
             if capacity:
                 with_pod.append(min((taken + request) / capacity, 1.0))
                 without_pod.append(min(taken / capacity, 1.0))
-        change = _HALF + _balance(with_pod) - _balance(without_pod)
+        change = _HALF + few_evenness(with_pod) - few_evenness(without_pod)
         scores.append(_HALF + (change + (change < 0) >> 1))
     return np.array(scores, dtype=np.int64)
 
 
-def _balance(fractions: Sequence[float]) -> int:
+def few_evenness(fractions: Sequence[float]) -> int:
+    """`_resource_scores.evenness` of one node."""
     if len(fractions) < 2:
         return MAX_SCORE
     if len(fractions) == 2:

@@ -7,18 +7,16 @@ standard deviation). What counts is by how much the pod changes it: 75 is no cha
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayplan.config.args import NodeResourcesBalancedAllocationArgs
-from bayplan.framework import MAX_SCORE, CycleState, IntArray, NodeTable, Plugin, Reads, Status
+from bayplan.framework import MAX_SCORE, CycleState, FloatArray, IntArray, NodeTable, Plugin, Reads, Status
 from bayplan.model import Pod
-from bayplan.plugins._few_nodes import balance_scores, few_usages
-from bayplan.plugins._resource_scores import Usage, node_usage
-
-FloatArray: TypeAlias = NDArray[np.float64]
+from bayplan.plugins._few_nodes import balance_scores, counts, few_usages
+from bayplan.plugins._plain_amounts import plain_amounts
+from bayplan.plugins._resource_scores import Usage, evenness, node_usage
 
 _HALF: Final = MAX_SCORE // 2
 
@@ -38,6 +36,9 @@ class NodeResourcesBalancedAllocation(Plugin):
         few = few_usages(nodes, self.args.resources, pod.all_requests, nonzero=False)
         if few is not None:
             return balance_scores(few, len(nodes))
+        plain = self._plain_scores(pod, nodes)
+        if plain is not None:
+            return plain
         usages = node_usage(nodes, self.args.resources, pod.all_requests, nonzero=False)
         without_pod, with_pod = balance(usages, len(nodes))
         change: IntArray = with_pod - without_pod
@@ -46,6 +47,12 @@ class NodeResourcesBalancedAllocation(Plugin):
         change >>= 1
         change += _HALF
         return change
+
+    def _plain_scores(self, pod: Pod, nodes: NodeTable) -> IntArray | None:
+        requests = pod.all_requests
+        names = [each.name for each in self.args.resources if counts(each.name, requests.get(each.name, 0))]
+        plain = plain_amounts(nodes, names)
+        return None if plain is None else plain.balance_scores(requests)
 
     def _requests_any(self, pod: Pod) -> bool:
         requests = pod.all_requests
@@ -82,14 +89,7 @@ def _fractions(usage: Usage, where: IntArray | slice = slice(None)) -> FloatArra
 
 
 def _balance(fractions: Sequence[FloatArray], n_nodes: int) -> IntArray:
-    """The same for nodes that offer all of the resources. The order of operations is Go's, to the bit."""
+    """The same for nodes that offer all of the resources."""
     if len(fractions) < 2:
         return np.full((2, n_nodes), MAX_SCORE, dtype=np.int64)
-    if len(fractions) == 2:
-        deviation = np.abs((fractions[0] - fractions[1]) / 2)
-    else:
-        mean = sum(fractions[1:], start=fractions[0]) / len(fractions)
-        squares = [(fraction - mean) * (fraction - mean) for fraction in fractions]
-        deviation = np.sqrt(sum(squares[1:], start=squares[0]) / len(fractions))
-    scores: IntArray = ((1 - deviation) * MAX_SCORE).astype(np.int64)
-    return scores
+    return evenness(fractions).astype(np.int64)

@@ -39,11 +39,13 @@ from bayplan.model import (
     pod_requests,
 )
 from bayplan.plugins._device_classes import DeviceClasses, extended_resource_name, resource_names
-from bayplan.plugins._few_nodes import FEW, allocation_scores, few_usages
+from bayplan.plugins._few_nodes import FEW, allocation_scores, counts, few_usages
+from bayplan.plugins._plain_amounts import plain_amounts
 from bayplan.plugins._resource_scores import node_usage, strategy_of
 from bayplan.plugins._state import NOT_FOUND, fail_all
 
 if TYPE_CHECKING:
+    from bayplan.config.args.resources import ScoringStrategy
     from bayplan.framework import Handle
 
 TOO_MANY_PODS: Final = "Too many pods"
@@ -77,6 +79,8 @@ class NodeResourcesFit(Plugin):
         super().__init__(args, handle)
         self._device_classes = DeviceClasses(handle.informers)
         self._strategy = strategy_of(args.scoring_strategy)
+        #: Resources of which something is known in any case, as they are scored for any pod.
+        self._scored = [each.name for each in args.scoring_strategy.resources if counts(each.name, 0)]
 
     # --- feasibility ------------------------------------------------------------------------------
 
@@ -90,12 +94,21 @@ class NodeResourcesFit(Plugin):
         verdict = nodes.accept_all()
         if len(nodes) <= FEW and _all_fit(needs, nodes):
             return verdict
+        if nodes.is_whole and self._leave_room(needs, nodes):
+            return verdict
         full = nodes.pod_counts() >= nodes.allocatable(PODS)
         if full.any():
             verdict = verdict.reject(full, TOO_MANY_PODS)
         for need in needs:
             verdict = _reject_short(verdict, need, nodes)
         return verdict
+
+    def _leave_room(self, needs: Sequence[_Need], nodes: NodeTable) -> bool:
+        """Whether all nodes have enough of everything, without a look at each; False may still turn out so."""
+        plain = plain_amounts(nodes, self._scored)
+        if plain is None or not plain.leave_room_for_a_pod:
+            return False
+        return all(plain.leave_room(need.resource, need.amount) for need in needs)
 
     def _needs(self, pod: Pod) -> list[_Need]:
         """Of what the pod needs how much, the native resources first."""
@@ -127,6 +140,9 @@ class NodeResourcesFit(Plugin):
             few = few_usages(nodes, strategy.resources, requests, nonzero=True)
             if few is not None:
                 return allocation_scores(few, len(nodes), least=strategy.type != "MostAllocated")
+            plain = _plain_scores(nodes, strategy, requests)
+            if plain is not None:
+                return plain
         usages = node_usage(nodes, strategy.resources, requests, nonzero=True)
         return self._strategy(usages, len(nodes))
 
@@ -198,6 +214,16 @@ def _reject_short(verdict: Verdict, need: _Need, nodes: NodeTable) -> Verdict:
     return verdict.reject(too_small, reason, Code.UNSCHEDULABLE_AND_UNRESOLVABLE).reject(
         short & ~too_small, reason
     )
+
+
+def _plain_scores(nodes: NodeTable, strategy: ScoringStrategy, requests: Mapping[str, int]) -> IntArray | None:
+    """LeastAllocated or MostAllocated, where all amounts are plain."""
+    counting = [each for each in strategy.resources if counts(each.name, requests.get(each.name, 0))]
+    plain = plain_amounts(nodes, [each.name for each in counting])
+    if plain is None:
+        return None
+    weights = [each.weight for each in counting]
+    return plain.allocation_scores(requests, weights, least=strategy.type != "MostAllocated")
 
 
 def _scoring_requests(pod: Pod) -> Mapping[str, int]:
