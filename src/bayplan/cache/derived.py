@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 MAX_KEYS: Final = 64
 #: When more than this share of the rows changed, working out all of them is cheaper.
 REFRESH_SHARE: Final = 0.25
-#: After so many refreshes the least entries are looked for again: until then they only ever get less.
-MAX_REFRESHES: Final = 1000
+#: After so many refreshes the least entries are looked for again: until then they only ever get less, or NaN.
+MAX_REFRESHES: Final = 100
 
 
 class _Kept:
@@ -47,11 +47,11 @@ class _Kept:
     def change(self, rows: IntArray, part: FloatArray) -> None:
         self._columns[:, rows] = part
         self._n_refreshes += 1
-        if self._n_refreshes > MAX_REFRESHES or np.isnan(self.given.least).any():
+        if self._n_refreshes > MAX_REFRESHES:
             self._look_again()
         else:
             least = self.given.least
-            np.minimum(least, part.min(axis=-1), out=least)
+            np.minimum(least, part[:, 0] if len(rows) == 1 else part.min(axis=-1), out=least)
 
 
 class DerivedColumns:

@@ -159,7 +159,7 @@ class Derived(NamedTuple):
 
     #: float64, shape (n_lines, n_nodes)
     columns: FloatArray
-    #: float64, shape (n_lines,): no entry of the line is below; NaN where one is NaN.
+    #: float64, shape (n_lines,): no entry of the line is below; NaN where one is NaN, or was a short time ago.
     least: FloatArray
 
     @classmethod

@@ -27,7 +27,8 @@ class DeviceClasses:
 
     def backed(self, resources: Iterable[str]) -> frozenset[str]:
         """Those of *resources* that a device class stands behind."""
-        candidates = [name for name in resources if is_dra_extended_resource_name(name)]
+        # All such names have a domain; cpu and memory have none.
+        candidates = [name for name in resources if "/" in name and is_dra_extended_resource_name(name)]
         if not candidates:
             return frozenset()
         known = {name for each in self._lister.list() for name in resource_names(each)}

@@ -99,9 +99,9 @@ class PlainAmounts:
         change = evenness(fractions)
         change -= self._lines[-1]
         change *= 0.5
-        scores = change.astype(np.int64)  # Go's division by two cuts towards zero, as this does
+        scores = change.astype(np.int32)  # Go's division by two cuts towards zero, as this does
         scores += _HALF
-        return scores
+        return scores.astype(np.int64)
 
 
 def plain_amounts(nodes: NodeTable, names: Sequence[str]) -> PlainAmounts | None:
