@@ -78,6 +78,7 @@ class NodeResourcesFit(Plugin):
     def __init__(self, args: NodeResourcesFitArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         self._device_classes = DeviceClasses(handle.informers)
+        self._ignores_some = bool(args.ignored_resources or args.ignored_resource_groups)
         self._strategy = strategy_of(args.scoring_strategy)
         #: Resources of which something is known in any case, as they are scored for any pod.
         self._scored = [each.name for each in args.scoring_strategy.resources if counts(each.name, 0)]
@@ -85,7 +86,10 @@ class NodeResourcesFit(Plugin):
     # --- feasibility ------------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> None:
-        state.write(self.name, tuple(need for need in self._needs(pod) if not self._ignores(need.resource)))
+        needs = self._needs(pod)
+        if self._ignores_some:
+            needs = [need for need in needs if not self._ignores(need.resource)]
+        state.write(self.name, tuple(needs))
 
     def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict:
         needs = state.get(self.name, tuple)
@@ -122,8 +126,6 @@ class NodeResourcesFit(Plugin):
 
     def _ignores(self, resource: str) -> bool:
         args: NodeResourcesFitArgs = self.args
-        if not (args.ignored_resources or args.ignored_resource_groups):
-            return False
         group = resource.partition("/")[0]
         return is_extended_resource_name(resource) and (
             resource in args.ignored_resources or group in args.ignored_resource_groups
