@@ -7,16 +7,19 @@ standard deviation). What counts is by how much the pod changes it: 75 is no cha
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from bayplan.config.args import NodeResourcesBalancedAllocationArgs
 from bayplan.framework import MAX_SCORE, CycleState, FloatArray, IntArray, NodeTable, Plugin, Reads, Status
 from bayplan.model import Pod
-from bayplan.plugins._few_nodes import balance_scores, counts, few_usages
+from bayplan.plugins._few_nodes import Counting, balance_scores, few_usages
 from bayplan.plugins._plain_amounts import plain_amounts
 from bayplan.plugins._resource_scores import Usage, evenness, node_usage
+
+if TYPE_CHECKING:
+    from bayplan.framework import Handle
 
 _HALF: Final = MAX_SCORE // 2
 
@@ -25,6 +28,10 @@ class NodeResourcesBalancedAllocation(Plugin):
     name = "NodeResourcesBalancedAllocation"
     Args = NodeResourcesBalancedAllocationArgs
     reads = Reads.RESOURCES
+
+    def __init__(self, args: NodeResourcesBalancedAllocationArgs, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._counting = Counting(args.resources)
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status | None:
         """A pod that requests nothing would make no difference anywhere and so pile up on one node: skipped."""
@@ -36,9 +43,9 @@ class NodeResourcesBalancedAllocation(Plugin):
         few = few_usages(nodes, self.args.resources, pod.all_requests, nonzero=False)
         if few is not None:
             return balance_scores(few, len(nodes))
-        plain = self._plain_scores(pod, nodes)
-        if plain is not None:
-            return plain
+        plain = plain_amounts(nodes, self._counting.for_pod(pod.all_requests)[0])
+        if plain is not None and (scores := plain.balance_scores(pod.all_requests)) is not None:
+            return scores
         usages = node_usage(nodes, self.args.resources, pod.all_requests, nonzero=False)
         without_pod, with_pod = balance(usages, len(nodes))
         change: IntArray = with_pod - without_pod
@@ -47,12 +54,6 @@ class NodeResourcesBalancedAllocation(Plugin):
         change >>= 1
         change += _HALF
         return change
-
-    def _plain_scores(self, pod: Pod, nodes: NodeTable) -> IntArray | None:
-        requests = pod.all_requests
-        names = [each.name for each in self.args.resources if counts(each.name, requests.get(each.name, 0))]
-        plain = plain_amounts(nodes, names)
-        return None if plain is None else plain.balance_scores(requests)
 
     def _requests_any(self, pod: Pod) -> bool:
         requests = pod.all_requests

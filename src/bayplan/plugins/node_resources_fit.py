@@ -39,13 +39,12 @@ from bayplan.model import (
     pod_requests,
 )
 from bayplan.plugins._device_classes import DeviceClasses, extended_resource_name, resource_names
-from bayplan.plugins._few_nodes import FEW, allocation_scores, counts, few_usages
+from bayplan.plugins._few_nodes import FEW, Counting, allocation_scores, few_usages
 from bayplan.plugins._plain_amounts import plain_amounts
 from bayplan.plugins._resource_scores import node_usage, strategy_of
 from bayplan.plugins._state import NOT_FOUND, fail_all
 
 if TYPE_CHECKING:
-    from bayplan.config.args.resources import ScoringStrategy
     from bayplan.framework import Handle
 
 TOO_MANY_PODS: Final = "Too many pods"
@@ -80,8 +79,7 @@ class NodeResourcesFit(Plugin):
         self._device_classes = DeviceClasses(handle.informers)
         self._ignores_some = bool(args.ignored_resources or args.ignored_resource_groups)
         self._strategy = strategy_of(args.scoring_strategy)
-        #: Resources of which something is known in any case, as they are scored for any pod.
-        self._scored = [each.name for each in args.scoring_strategy.resources if counts(each.name, 0)]
+        self._counting = Counting(args.scoring_strategy.resources)
 
     # --- feasibility ------------------------------------------------------------------------------
 
@@ -109,7 +107,7 @@ class NodeResourcesFit(Plugin):
 
     def _leave_room(self, needs: Sequence[_Need], nodes: NodeTable) -> bool:
         """Whether all nodes have enough of everything, without a look at each; False may still turn out so."""
-        plain = plain_amounts(nodes, self._scored)
+        plain = plain_amounts(nodes, self._counting.always[0])
         if plain is None or not plain.leave_room_for_a_pod:
             return False
         return all(plain.leave_room(need.resource, need.amount) for need in needs)
@@ -139,12 +137,17 @@ class NodeResourcesFit(Plugin):
     def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray:
         strategy, requests = self.args.scoring_strategy, _scoring_requests(pod)
         if strategy.requested_to_capacity_ratio is None:
+            least = strategy.type != "MostAllocated"
             few = few_usages(nodes, strategy.resources, requests, nonzero=True)
             if few is not None:
-                return allocation_scores(few, len(nodes), least=strategy.type != "MostAllocated")
-            plain = _plain_scores(nodes, strategy, requests)
-            if plain is not None:
-                return plain
+                return allocation_scores(few, len(nodes), least=least)
+            names, weights = self._counting.for_pod(requests)
+            plain = plain_amounts(nodes, names)
+            if (
+                plain is not None
+                and (scores := plain.allocation_scores(requests, weights, least=least)) is not None
+            ):
+                return scores
         usages = node_usage(nodes, strategy.resources, requests, nonzero=True)
         return self._strategy(usages, len(nodes))
 
@@ -216,16 +219,6 @@ def _reject_short(verdict: Verdict, need: _Need, nodes: NodeTable) -> Verdict:
     return verdict.reject(too_small, reason, Code.UNSCHEDULABLE_AND_UNRESOLVABLE).reject(
         short & ~too_small, reason
     )
-
-
-def _plain_scores(nodes: NodeTable, strategy: ScoringStrategy, requests: Mapping[str, int]) -> IntArray | None:
-    """LeastAllocated or MostAllocated, where all amounts are plain."""
-    counting = [each for each in strategy.resources if counts(each.name, requests.get(each.name, 0))]
-    plain = plain_amounts(nodes, [each.name for each in counting])
-    if plain is None:
-        return None
-    weights = [each.weight for each in counting]
-    return plain.allocation_scores(requests, weights, least=strategy.type != "MostAllocated")
 
 
 def _scoring_requests(pod: Pod) -> Mapping[str, int]:
