@@ -10,6 +10,7 @@ gives up (None), and whole numbers do it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isnan
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -109,7 +110,7 @@ def plain_amounts(nodes: NodeTable, names: Sequence[str]) -> PlainAmounts | None
     if len(names) < 2:
         return None
     prepared = nodes.derived(("plain amounts", *names), lambda part: _prepare(part, names))
-    if np.isnan(prepared.least[-1]):
+    if isnan(prepared.least[-1]):
         return None  # as it is in every line then
     return PlainAmounts(names, prepared.columns, prepared.least)
 
