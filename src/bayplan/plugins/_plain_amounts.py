@@ -24,6 +24,8 @@ from bayplan.plugins._resource_scores import evenness
 if TYPE_CHECKING:
     from bayplan.framework import NodeTable
 
+#: So many nodes out of all there are must be asked about for it to pay.
+MANY: Final = 1024
 #: Amounts from here on are vast.
 _VAST: Final = 2**45
 _HALF: Final = MAX_SCORE // 2
@@ -106,8 +108,8 @@ class PlainAmounts:
 
 
 def plain_amounts(nodes: NodeTable, names: Sequence[str]) -> PlainAmounts | None:
-    """The amounts of two or more resources; None where not all of them are plain."""
-    if len(names) < 2:
+    """The amounts of two or more resources; None where not all of them are plain, or it would not pay."""
+    if len(names) < 2 or not (nodes.is_whole or len(nodes) > MANY):
         return None
     prepared = nodes.derived(("plain amounts", *names), lambda part: _prepare(part, names))
     if isnan(prepared.least[-1]):

@@ -14,6 +14,7 @@ from bayplan.config.args.base import ResourceSpec
 from bayplan.config.args.resources import ScoringStrategy
 from bayplan.framework import NodeTable
 from bayplan.model import Node, Pod
+from bayplan.plugins import _plain_amounts
 from bayplan.plugins._few_nodes import FEW
 from bayplan.plugins._plain_amounts import plain_amounts
 from bayplan.plugins._resource_scores import node_usage, strategy_of
@@ -115,7 +116,9 @@ def test_scores_are_those_of_whole_numbers(
     for i, (what, number, amounts) in enumerate(steps, start=1):
         happens(cache, placed, what, number, amounts)
         compare(nodes, names, pod(wanted[i]))
-    compare(nodes.select(np.arange(1, N_NODES, 2)), names, pod(wanted[0]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_plain_amounts, "MANY", 1)
+        compare(nodes.select(np.arange(1, N_NODES, 2)), names, pod(wanted[0]))
 
 
 def test_room_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
