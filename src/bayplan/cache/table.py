@@ -80,7 +80,9 @@ class Table(NodeTable):
         return StoreNodeInfo(self._store, row)
 
     def __iter__(self) -> Iterator[NodeInfo]:
-        return map(StoreNodeInfo, repeat(self._store), self.rows.tolist())
+        # Not `rows`: those of nodes that an extender gave back are the snapshot's.
+        rows = range(self._n_nodes) if self._rows is None else self._rows.tolist()
+        return map(StoreNodeInfo, repeat(self._store), rows)
 
     def select(self, positions: IntArray) -> Table:
         return Table(self._store, positions if self._rows is None else self._rows[positions])
