@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import numpy as np
 
-from bayplan.cycle.board import Board, EvenScores, FixedScores, KeptScores, MovingScores
+from bayplan.cycle.board import FEW, Board, EvenScores, FixedScores, KeptScores, MovingScores
 from bayplan.framework import (
+    MAX_SCORE,
     AskAlways,
     Bound,
     Caller,
@@ -32,7 +33,7 @@ from bayplan.framework import (
     Status,
     Verdict,
 )
-from bayplan.framework.answers import are_in_range, ask_each, score_failed
+from bayplan.framework.answers import ask_each, score_failed
 from bayplan.framework.editions import LiveColumn
 
 if TYPE_CHECKING:
@@ -249,12 +250,12 @@ class KeptAnswers:
                     kept.finished = finished  # the nodes changed in something else
                 else:
                     column.change(rows, part)
-                    kept.is_in_range = kept.is_in_range and are_in_range(part)
+                    kept.is_in_range = kept.is_in_range and _are_in_range(part)
                 return column
         raw = self._ask.raw_scores(bound, state, pod, nodes)
         if isinstance(raw, Status):
             return raw
-        kept.is_in_range = are_in_range(raw)
+        kept.is_in_range = _are_in_range(raw)
         column = LiveColumn(raw.copy())
         kept.set(column, membership)
         return column
@@ -356,6 +357,12 @@ class KeptAnswers:
         if reads is Reads.USAGE:
             return self._snapshot.usage_changes
         return self._snapshot.amount_changes if reads is Reads.RESOURCES else self._snapshot.node_changes
+
+
+def _are_in_range(scores: IntArray) -> bool:
+    if len(scores) <= FEW:
+        return all(0 <= score <= MAX_SCORE for score in scores.tolist())
+    return bool(scores.view(np.uint64).max() <= MAX_SCORE)  # negative ones are vast then
 
 
 def _merged(whole: Verdict, part: Verdict, rows: IntArray) -> Verdict | None:

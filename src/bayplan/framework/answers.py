@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 MAX_SCORE: Final = 100
 MIN_SCORE: Final = 0
-#: Up to so many scores are looked at one by one.
-_FEW: Final = 8
 
 
 class Scorer:
@@ -128,7 +126,7 @@ class AskAlways:
             if isinstance(checked, Status):
                 return _failed("running Normalize on Score plugins", scorer.bound, checked)
             normalized = checked
-        if not are_in_range(normalized):
+        if len(normalized) and (normalized.max() > MAX_SCORE or normalized.min() < MIN_SCORE):
             return _out_of_range(scorer.bound, normalized)
         weighted = normalized if scorer.weight == 1 else normalized * scorer.weight
         return FreshScores(raw, normalized, weighted, scorer.weight)
@@ -168,13 +166,6 @@ def checked_scores(answer: Any, n_nodes: int) -> IntArray | Status:
         return answer.astype(np.int64, copy=False)
     got = f"{answer.dtype} of shape {answer.shape}" if isinstance(answer, np.ndarray) else type(answer).__name__
     return Status.failed(f"scores must be whole numbers of shape ({n_nodes},), got {got}")
-
-
-def are_in_range(scores: IntArray) -> bool:
-    """Whether each of them is from 0 to 100."""
-    if len(scores) <= _FEW:
-        return all(MIN_SCORE <= score <= MAX_SCORE for score in scores.tolist())
-    return bool(scores.view(np.uint64).max() <= MAX_SCORE)  # negative ones are vast then
 
 
 def _no_score(answer: Any) -> Status | None:

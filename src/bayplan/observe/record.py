@@ -146,7 +146,7 @@ class Record:
     def compact(self, last: CompactScores | None = None) -> None:
         """Keep the same facts in less space; columns that are those of *last* are shared with it."""
         if self.scores is not None and not isinstance(self.scores, CompactScores):
-            self.scores = CompactScores(self.scores, last, with_extenders=bool(self.extenders))
+            self.scores = CompactScores(self.scores, last, wide=bool(self.extenders))
 
     @property
     def n_bytes(self) -> int:
@@ -178,10 +178,8 @@ class CompactScores:
 
     __slots__ = ("_totals", "basis", "by_plugin", "light_totals", "made_of", "n_bytes", "nodes")
 
-    def __init__(
-        self, scores: ScoreView, last: CompactScores | None = None, *, with_extenders: bool = False
-    ) -> None:
-        """*with_extenders*: the totals are more than the sum of the plugins' scores."""
+    def __init__(self, scores: ScoreView, last: CompactScores | None = None, *, wide: bool = False) -> None:
+        """*wide*: the totals may be beyond 32 bits, because extenders' scores have no bounds."""
         self.nodes = scores.nodes
         self.basis = scores.basis
         #: The scores before, as long as the next record may have the same.
@@ -199,8 +197,8 @@ class CompactScores:
             last.made_of = {}
         self.light_totals = scores.light_totals
         self._totals: Any = None
-        if with_extenders and self.light_totals is None:
-            self._totals = scores.totals
+        if self.light_totals is None:
+            self._totals = scores.totals if wide else scores.totals.astype(np.int32)
             self.n_bytes += int(self._totals.nbytes)
 
     def _compact(self, own: Any) -> Any:
@@ -212,14 +210,7 @@ class CompactScores:
 
     @property
     def totals(self) -> Any:
-        if self.light_totals is not None:
-            return self.light_totals.array()
-        if self._totals is not None:
-            return self._totals
-        totals = np.zeros(len(self.nodes), dtype=np.int64)
-        for own in self.by_plugin.values():
-            totals += own.weighted
-        return totals
+        return self._totals if self.light_totals is None else self.light_totals.array()
 
 
 class CompactPluginScores:
