@@ -79,6 +79,9 @@ class Table(NodeTable):
     def select(self, positions: IntArray) -> Table:
         return Table(self._store, positions if self._rows is None else self._rows[positions])
 
+    def select_where(self, mask: BoolArray) -> Table:
+        return MaskedTable(self._store, mask) if self.is_whole else self.select(mask.nonzero()[0])
+
     def position(self, name: str) -> int | None:
         row = self._store.row_of.get(name)
         if row is None or self._rows is None:
@@ -171,6 +174,29 @@ class Table(NodeTable):
 
     def exclusive_disks(self) -> IntArray:
         return self._read(self._store.volumes.exclusive)
+
+
+class MaskedTable(Table):
+    """The nodes of a store that are in a mask. Which rows those are is worked out when somebody asks: few do, and
+    there is another mask for every pod that keeps away from the one before it."""
+
+    def __init__(self, store: Store, mask: BoolArray) -> None:
+        self._store = store
+        self._names = store.frozen_names
+        self._mask = mask
+        self._n_nodes = int(np.count_nonzero(mask))
+
+    @cached_property
+    def _rows(self) -> IntArray:  # type: ignore[override]  # nobody sets it
+        return self._mask.nonzero()[0]
+
+    @property
+    def where(self) -> BoolArray:
+        return self._mask
+
+    @property
+    def is_whole(self) -> bool:
+        return False
 
 
 class StoreNodeInfo(NodeInfo):

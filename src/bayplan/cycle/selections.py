@@ -44,5 +44,5 @@ class Selections:
         key = feasible.tobytes()
         table = self._tables.get(key)
         if table is None:
-            table = self._tables[key] = outcome.nodes.select(feasible.nonzero()[0])
+            table = self._tables[key] = outcome.nodes.select_where(feasible)
         return table

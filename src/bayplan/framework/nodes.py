@@ -170,6 +170,12 @@ class NodeTable(ABC):
         """Whether this is every node of the snapshot, in the snapshot's order."""
 
     @property
+    def where(self) -> BoolArray | None:
+        """bool, one entry per node of the snapshot: those that are in this table, which has them in the snapshot's
+        order. None where all are, or where that is not known; `rows` always is, and takes longer."""
+        return None
+
+    @property
     def has_pods(self) -> bool:
         """False where an extender gave the nodes back whole: such nodes are scored as if they were empty."""
         return True
@@ -192,6 +198,10 @@ class NodeTable(ABC):
     @abstractmethod
     def select(self, positions: IntArray) -> NodeTable:
         """The table of the nodes at *positions*, in that order."""
+
+    def select_where(self, mask: BoolArray) -> NodeTable:
+        """The same for the nodes in *mask*, which nobody changes any more."""
+        return self.select(mask.nonzero()[0])
 
     @abstractmethod
     def position(self, name: str) -> int | None:

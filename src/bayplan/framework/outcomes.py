@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from bayplan.framework.editions import Edition, read_column
+from bayplan.framework.editions import Edition, SelectedEdition, read_column
 from bayplan.framework.nodes import NodeTable
 from bayplan.framework.status import Code, Status
 from bayplan.framework.verdict import BoolArray, IntArray, Verdict
@@ -139,11 +139,11 @@ class FilterOutcome:
 
     def override(self, position: int, status: Status) -> None:
         """Settle one node by hand; success makes it feasible."""
+        self._feasible = self.feasible.copy()  # a table may have been made of it
         if self.combined is not None:  # from here on this outcome is like no other
-            self._feasible = self.feasible.copy()
             self.decided = [entry._replace(where=entry.where.copy()) for entry in self.decided]
             self.combined = None
-        self.feasible[position] = status.is_success
+        self._feasible[position] = status.is_success
         for entry in self.decided:
             entry.where[position] = False
         self.overrides.pop(position, None)
@@ -247,15 +247,16 @@ class FreshScores(NamedTuple):
 class ScoreOutcome:
     """What the Score plugins made of the feasible nodes."""
 
-    __slots__ = ("_best", "_totals", "basis", "by_plugin", "nodes")
+    __slots__ = ("_best", "_best_of", "_totals", "basis", "by_plugin", "nodes")
 
     def __init__(
         self,
         nodes: NodeTable,
         by_plugin: Mapping[str, PluginScores],
-        totals: IntArray | Edition,
+        totals: IntArray | Edition | SelectedEdition,
         *,
         best: Positions | None = None,
+        best_of: NodeTable | None = None,
         basis: Basis | None = None,
     ) -> None:
         self.nodes = nodes
@@ -263,6 +264,8 @@ class ScoreOutcome:
         self._totals = totals
         #: Where somebody keeps it up to date: `best` as of now.
         self._best = best
+        #: The table that those are positions in.
+        self._best_of = nodes if best_of is None else best_of
         #: What the columns share with those of other outcomes; None where they share nothing.
         self.basis = basis
 
@@ -272,16 +275,17 @@ class ScoreOutcome:
         return read_column(self._totals)
 
     @property
-    def light_totals(self) -> Edition | None:
+    def light_totals(self) -> Edition | SelectedEdition | None:
         """The totals in the form that takes no room; None where there is none."""
-        return self._totals if isinstance(self._totals, Edition) else None
+        return None if isinstance(self._totals, np.ndarray) else self._totals
 
-    def best(self) -> Positions:
-        """The positions with the highest total, in order."""
+    def best(self) -> tuple[NodeTable, Positions]:
+        """The nodes with the highest total: a table, which may have others as well, and their positions in it, in
+        order."""
         if self._best is not None:
             best, self._best = self._best, None  # the next pod changes it
-            return best
-        return highest(self.totals)
+            return self._best_of, best
+        return self.nodes, highest(self.totals)
 
     def with_totals(self, totals: IntArray) -> ScoreOutcome:
         return ScoreOutcome(self.nodes, self.by_plugin, totals)
