@@ -22,15 +22,18 @@ if TYPE_CHECKING:
 class CountColumn(Column):
     """How many there are in each row: int64."""
 
-    __slots__ = ("_sums",)
+    __slots__ = ("_sums", "total")
 
     def __init__(self, capacity: int) -> None:
         super().__init__(capacity, np.int64)
+        #: How many were added by `change`.
+        self.total = 0
         #: Domains, what the rows of each have together, and the same array read-only.
         self._sums: list[tuple[Domains, IntArray, IntArray]] = []
 
     def change(self, row: int, by: int) -> None:
         self.data[row] += by
+        self.total += by
         for domains, sums, _ in self._sums:
             sums[domains.of_node[row]] += by
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from bayplan.framework import BoolArray, IntArray, NodeTable
+from bayplan.framework import BoolArray, IntArray, NodeTable, has_any
 from bayplan.framework.editions import LiveColumn
 from bayplan.framework.outcomes import FreshScores, Positions, highest
 
@@ -162,7 +162,12 @@ class Board:
 
     def best_of(self, mask: BoolArray) -> IntArray:
         """The positions of the highest totals among those in *mask*, of which there is one."""
-        return highest(np.where(mask, self.totals.data, -1))  # no score is below 0
+        totals = self.totals.data
+        best = (totals == totals[totals.argmax()]) & mask
+        if not has_any(best):  # the highest of all are not among them
+            return highest(np.where(mask, totals, -1))  # no total is below 0
+        positions: IntArray = best.nonzero()[0]
+        return positions
 
     def refresh(self) -> bool:
         """Bring the totals up to date; False if too much has changed for that."""

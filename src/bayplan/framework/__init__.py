@@ -47,7 +47,7 @@ from bayplan.framework.runner import PermitOutcome, PreFilterOutcome, Runner
 from bayplan.framework.searching import Search
 from bayplan.framework.state import CycleState
 from bayplan.framework.status import SUCCESS, Code, Status
-from bayplan.framework.verdict import BoolArray, IntArray, Rejection, Verdict
+from bayplan.framework.verdict import BoolArray, IntArray, Rejection, Verdict, has_any
 
 __all__ = [
     "MAX_SCORE",
@@ -122,6 +122,7 @@ __all__ = [
     "construct",
     "construct_profile",
     "default_normalize",
+    "has_any",
     "registered_events",
     "scores_alone",
 ]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bayplan.framework.editions import Edition, SelectedEdition, read_column
 from bayplan.framework.nodes import NodeTable
 from bayplan.framework.status import Code, Status
-from bayplan.framework.verdict import BoolArray, IntArray, Verdict
+from bayplan.framework.verdict import BoolArray, IntArray, Verdict, has_any
 from bayplan.observe.record import Basis
 
 #: Positions in a table, in order.
@@ -75,14 +75,18 @@ class Combined:
 
     def add(self, plugin: str, verdict: Verdict) -> Status | None:
         """The next plugin's verdict; gives an ERROR that it has for a node that nobody rejected before."""
-        first = verdict.rejected & self.feasible
-        if not first.any():
+        first = verdict.rejected if self._feasible is None else verdict.rejected & self._feasible
+        if not has_any(first):
             return None
         if (failure := verdict.failure(first)) is not None:
             return failure
         self.decided.append(Decided(plugin, verdict, first))
-        self._feasible = self.feasible & ~first
+        self._feasible = ~first if self._feasible is None else self._feasible & ~first
         return None
+
+    @property
+    def n_feasible(self) -> int:
+        return len(self.passed) if self.passed is not None else int(np.count_nonzero(self.feasible))
 
     @property
     def rejecting(self) -> tuple[tuple[str, Code], ...]:
@@ -135,7 +139,10 @@ class FilterOutcome:
 
     @property
     def n_rejected(self) -> int:
-        return 0 if self.rejects_none else len(self.nodes) - int(np.count_nonzero(self.feasible))
+        if self.rejects_none:
+            return 0
+        n_feasible = np.count_nonzero(self.feasible) if self.combined is None else self.combined.n_feasible
+        return len(self.nodes) - int(n_feasible)
 
     def override(self, position: int, status: Status) -> None:
         """Settle one node by hand; success makes it feasible."""
@@ -203,7 +210,7 @@ class FilterOutcome:
 def _rejecting(decided: Iterable[Decided]) -> Iterator[tuple[str, Code]]:
     for entry in decided:
         for rejection in entry.verdict.rejections:
-            if (rejection.where & entry.where).any():
+            if rejection.where is entry.where or has_any(rejection.where & entry.where):
                 yield entry.plugin, rejection.code
         for position, status in entry.verdict.statuses.items():
             if entry.where[position]:
