@@ -15,6 +15,7 @@ import numpy as np
 from bayplan.framework import BoolArray, IntArray, NodeTable, has_any
 from bayplan.framework.editions import LiveColumn
 from bayplan.framework.outcomes import FreshScores, Positions, highest
+from bayplan.observe.record import CompactForm, CompactPluginScores
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -43,7 +44,8 @@ class EvenScores:
 
     __slots__ = ("_level", "_n_nodes", "key")
 
-    is_light: Final = True
+    #: Of their own.
+    n_bytes: Final = 0
 
     def __init__(self, key: Hashable, level: Level, n_nodes: int) -> None:
         #: Equal for the scores of the same plugin for the same pods, before and after a change.
@@ -55,6 +57,9 @@ class EvenScores:
     def token(self) -> int:
         """Equal as long as a board that was made with these scores has not to be made anew; so in all forms."""
         return self._level.weighted
+
+    def compacted(self) -> EvenScores:
+        return self
 
     @property
     def raw(self) -> IntArray:
@@ -78,13 +83,14 @@ class FixedScores:
 
     __slots__ = ("key", "normalized", "raw", "token", "weight", "weighted")
 
-    is_light: Final = False
-
     def __init__(self, key: Hashable, scores: FreshScores) -> None:
         self.key = key
         self.token = object()
         self.raw, self.normalized = scores.raw, scores.normalized
         self.weighted, self.weight = scores.weighted, scores.weight
+
+    def compacted(self) -> CompactForm:
+        return CompactPluginScores(self.raw, self.normalized, self.weight)
 
 
 class MovingScores:
@@ -92,7 +98,7 @@ class MovingScores:
 
     __slots__ = ("_edition", "_nodes", "column", "key", "log", "weight")
 
-    is_light: Final = True
+    n_bytes: Final = 0
 
     def __init__(self, key: Hashable, column: LiveColumn, nodes: NodeTable, weight: int, log: ChangeLog) -> None:
         self.key = key
@@ -107,6 +113,9 @@ class MovingScores:
     @property
     def token(self) -> LiveColumn:
         return self.column
+
+    def compacted(self) -> MovingScores:
+        return self
 
     @property
     def raw(self) -> IntArray:

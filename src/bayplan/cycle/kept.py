@@ -20,7 +20,6 @@ from bayplan.cycle.board import FEW, Board, EvenScores, FixedScores, KeptScores,
 from bayplan.framework import (
     MAX_SCORE,
     AskAlways,
-    BoolArray,
     Bound,
     Caller,
     CycleState,
@@ -271,48 +270,29 @@ class KeptAnswers:
     def _outcome(self, nodes: NodeTable, by_plugin: Mapping[str, PluginScores]) -> ScoreOutcome:
         """The sum of the weighted scores; that of kept ones is kept too."""
         kept: list[KeptScores] = []
-        others: list[PluginScores] = []
+        others: list[str] = []
         # Scores that do not depend on which other nodes there are have one board for all tables.
         are_free = True
-        for own in by_plugin.values():
+        for plugin, own in by_plugin.items():
             if isinstance(own, MovingScores | EvenScores):
                 kept.append(own)
             elif isinstance(own, FixedScores):
                 kept.append(own)
                 are_free = False
             else:
-                others.append(own)
+                others.append(plugin)
         if not kept:
             return self._ask.outcome(nodes, by_plugin)
-        if are_free and nodes.where is not None:
-            return self._outcome_by_whole(
-                nodes, nodes.where, by_plugin, self._board(self._snapshot.nodes, kept), others
-            )
-        board = self._board(nodes, kept)
-        if not others:
-            best = board.leaders.positions()
-            return ScoreOutcome(nodes, by_plugin, board.totals.edition, best=best, basis=board.basis)
-        return ScoreOutcome(nodes, by_plugin, _sum(board.totals.data, others))
-
-    def _outcome_by_whole(
-        self,
-        nodes: NodeTable,
-        where: BoolArray,
-        by_plugin: Mapping[str, PluginScores],
-        board: Board,
-        others: Sequence[PluginScores],
-    ) -> ScoreOutcome:
-        """The same, from a board of the whole table."""
+        where = nodes.where if are_free else None
+        table = nodes if where is None else self._snapshot.nodes
+        board = self._board(table, kept)
+        base = board.totals.edition if where is None else SelectedEdition(board.totals.edition, nodes)
         if others:
-            return ScoreOutcome(nodes, by_plugin, _sum(board.totals.data.take(nodes.rows), others))
-        return ScoreOutcome(
-            nodes,
-            by_plugin,
-            SelectedEdition(board.totals.edition, nodes),
-            best=board.best_of(where),
-            best_of=self._snapshot.nodes,
-            basis=board.basis,
-        )
+            data = board.totals.data if where is None else board.totals.data.take(nodes.rows)
+            totals = _sum(data, [by_plugin[plugin] for plugin in others])
+            return ScoreOutcome(nodes, by_plugin, totals, base=base, added=others, basis=board.basis)
+        best = board.leaders.positions() if where is None else board.best_of(where)
+        return ScoreOutcome(nodes, by_plugin, base, best=best, best_of=table, base=base, basis=board.basis)
 
     def _board(self, nodes: NodeTable, scores: Sequence[KeptScores]) -> Board:
         key = tuple([own.key for own in scores])
@@ -389,10 +369,12 @@ def _merged(whole: Verdict, part: Verdict, rows: IntArray) -> Verdict | None:
     if whole.statuses or part.statuses or not fresh.keys() <= {(r.reason, r.code) for r in whole.rejections}:
         return None
     rejections = []
+    is_same = True
     for where, reason, code in whole.rejections:
         answers = fresh.get((reason, code), False)
         if (where[rows] != answers).any():
             where = where.copy()
             where[rows] = answers
+            is_same = False
         rejections.append(Rejection(where, reason, code))
-    return Verdict(whole.n_nodes, tuple(rejections))
+    return whole if is_same else Verdict(whole.n_nodes, tuple(rejections))

@@ -9,6 +9,7 @@ from bayplan.framework.answers import MAX_SCORE, MIN_SCORE, Answers, AskAlways, 
 from bayplan.framework.binding import BindingRunner, BindPlan
 from bayplan.framework.calls import Bound, Caller, Observer
 from bayplan.framework.candidates import Candidate, Considered, Victims
+from bayplan.framework.classes import ClassScores
 from bayplan.framework.construct import construct, construct_profile
 from bayplan.framework.contract import PluginError, check_class
 from bayplan.framework.diagnosis import Diagnosis
@@ -65,6 +66,7 @@ __all__ = [
     "Bound",
     "Caller",
     "Candidate",
+    "ClassScores",
     "Client",
     "Clock",
     "ClusterEvent",

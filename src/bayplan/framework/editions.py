@@ -6,6 +6,8 @@ them later, which few do. So there is one array; whoever holds an `Edition` of i
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 
 from bayplan.framework.nodes import NodeTable
@@ -77,6 +79,10 @@ class SelectedEdition:
         return self._edition.array()[self._nodes.rows]
 
 
-def read_column(column: IntArray | Edition | SelectedEdition) -> IntArray:
+#: A column that takes no room of its own.
+LightColumn: TypeAlias = Edition | SelectedEdition
+
+
+def read_column(column: IntArray | LightColumn) -> IntArray:
     """A column, whichever form it is held in."""
     return column if isinstance(column, np.ndarray) else column.array()

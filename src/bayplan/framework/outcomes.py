@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayplan.framework.editions import Edition, SelectedEdition, read_column
+from bayplan.framework.editions import LightColumn, read_column
 from bayplan.framework.nodes import NodeTable
 from bayplan.framework.status import Code, Status
 from bayplan.framework.verdict import BoolArray, IntArray, Verdict, has_any
-from bayplan.observe.record import Basis
+from bayplan.observe.record import Basis, CompactForm, CompactPluginScores
 
 #: Positions in a table, in order.
 Positions: TypeAlias = list[int] | IntArray
@@ -236,9 +236,8 @@ class PluginScores(Protocol):
     @property
     def weight(self) -> int: ...
 
-    @property
-    def is_light(self) -> bool:
-        """Whether they take no room of their own, so that records can keep them as they are."""
+    def compacted(self) -> CompactForm:
+        """The same in little space, for a record."""
 
 
 class FreshScores(NamedTuple):
@@ -248,22 +247,26 @@ class FreshScores(NamedTuple):
     normalized: IntArray
     weighted: IntArray
     weight: int
-    is_light: bool = False
+
+    def compacted(self) -> CompactForm:
+        return CompactPluginScores(self.raw, self.normalized, self.weight)
 
 
 class ScoreOutcome:
     """What the Score plugins made of the feasible nodes."""
 
-    __slots__ = ("_best", "_best_of", "_totals", "basis", "by_plugin", "nodes")
+    __slots__ = ("_best", "_best_of", "_totals", "added", "base", "basis", "by_plugin", "nodes")
 
     def __init__(
         self,
         nodes: NodeTable,
         by_plugin: Mapping[str, PluginScores],
-        totals: IntArray | Edition | SelectedEdition,
+        totals: IntArray | LightColumn,
         *,
         best: Positions | None = None,
         best_of: NodeTable | None = None,
+        base: LightColumn | None = None,
+        added: Sequence[str] = (),
         basis: Basis | None = None,
     ) -> None:
         self.nodes = nodes
@@ -273,6 +276,10 @@ class ScoreOutcome:
         self._best = best
         #: The table that those are positions in.
         self._best_of = nodes if best_of is None else best_of
+        #: What the totals can be made of again: a column that takes no room (None if there is none), and the plugins
+        #: whose scores come on top.
+        self.base = base
+        self.added = added
         #: What the columns share with those of other outcomes; None where they share nothing.
         self.basis = basis
 
@@ -280,11 +287,6 @@ class ScoreOutcome:
     def totals(self) -> IntArray:
         """int64, shape (n_nodes,)."""
         return read_column(self._totals)
-
-    @property
-    def light_totals(self) -> Edition | SelectedEdition | None:
-        """The totals in the form that takes no room; None where there is none."""
-        return None if isinstance(self._totals, np.ndarray) else self._totals
 
     def best(self) -> tuple[NodeTable, Positions]:
         """The nodes with the highest total: a table, which may have others as well, and their positions in it, in

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayplan.framework import MAX_SCORE, Domains
+from bayplan.framework import MAX_SCORE, ClassScores, Domains
 from bayplan.model import NOTHING
 from bayplan.plugins._spread_constraints import (
     HOSTNAME,
@@ -30,14 +31,22 @@ if TYPE_CHECKING:
 
 Number = TypeVar("Number", np.float64, np.int64)
 
+#: More classes of nodes than this are not worth the while.
+MAX_CLASSES: Final = 512
+
 
 class SpreadScores(NamedTuple):
     """Columns over the snapshot's whole table."""
 
-    #: int64: matching pods, weighed; the lower the better.
-    raw: IntArray
-    #: The nodes that get no score for want of a topology key; None for no node.
+    #: int64: matching pods, weighed; the lower the better. By class where that is the quicker way.
+    raw: IntArray | ClassScores
+    #: The nodes that get no score for want of a topology key; None for no node, as it is with classes.
     ignored: BoolArray | None
+
+    def of(self, nodes: NodeTable) -> IntArray | ClassScores:
+        if nodes.is_whole:
+            return self.raw
+        return self.raw.at_rows(nodes.rows) if isinstance(self.raw, ClassScores) else self.raw.take(nodes.rows)
 
     def normalized(self, scores: IntArray, nodes: NodeTable) -> IntArray:
         """Turned round and brought into 0..100."""
@@ -67,20 +76,49 @@ def spread_scores(
     candidates = nodes_with_keys(whole, constraints) if all_keys else None
     rows = feasible.rows if candidates is None else feasible.rows[candidates[feasible.rows]]
     parts = [_part(whole, feasible, rows, pod, constraint, candidates) for constraint in constraints]
-    if len(parts) == 1:
-        raw = parts[0].at_nodes(_rounded(parts[0].scores))  # domains are fewer than nodes
-    else:
-        raw = _rounded(functools.reduce(np.add, [part.at_nodes(part.scores) for part in parts]))
     if candidates is None:
-        return SpreadScores(raw, None)
-    return SpreadScores(raw * candidates, ~candidates)
+        by_class = _by_class(parts)
+        return SpreadScores(_by_node(parts) if by_class is None else by_class, None)
+    return SpreadScores(_by_node(parts) * candidates, ~candidates)
+
+
+def _by_node(parts: Sequence[_Part]) -> IntArray:
+    """What the parts come to for each node of the whole table."""
+    if len(parts) == 1:
+        return parts[0].at_nodes(_rounded(parts[0].scores()))  # domains are fewer than nodes
+    return _rounded(functools.reduce(np.add, [part.at_nodes(part.scores()) for part in parts]))
+
+
+def _by_class(parts: Sequence[_Part]) -> ClassScores | None:
+    """The same for few classes of nodes: those in the same domain that have, where hosts count too, the same count.
+    None where the parts are others than these, or the classes many."""
+    hosts = [part for part in parts if part.domains is None]
+    if len(parts) - len(hosts) != 1 or len(hosts) > 1 or any(part.missing is not None for part in parts):
+        return None
+    zones = next(part for part in parts if part.domains is not None)
+    assert zones.domains is not None  # noqa: S101  the line above
+    of_node, n_zones = zones.domains.of_node, len(zones.counts)
+    if not hosts:
+        return ClassScores(of_node, _rounded(zones.scores())) if n_zones <= MAX_CLASSES else None
+    counts = hosts[0].counts
+    n_counts = int(counts[counts.argmax()]) + 1
+    if n_counts * n_zones > MAX_CLASSES:
+        return None
+    of_hosts = hosts[0]._replace(counts=np.arange(n_counts)).scores()
+    classes: IntArray = counts * n_zones
+    classes += of_node
+    scores = _rounded(np.add.outer(of_hosts, zones.scores()).ravel())
+    return ClassScores(classes, scores, np.bincount(classes, minlength=len(scores)) > 0)
 
 
 class _Part(NamedTuple):
     """What one constraint adds to the scores."""
 
-    #: One entry per domain.
-    scores: NDArray[np.float64]
+    constraint: Constraint
+    #: Matching pods, one entry per domain.
+    counts: IntArray
+    #: How many domains the nodes to be scored are in.
+    n_domains: int
     #: None where each node of the whole table is a domain.
     domains: Domains | None
     #: bool, shape (n_nodes,): the nodes to which nothing is added; None for no node.
@@ -90,6 +128,12 @@ class _Part(NamedTuple):
         """What the nodes of the whole table get, by the domains' *scores*."""
         spread = scores if self.domains is None else self.domains.at_nodes(scores)
         return spread if self.missing is None else np.where(self.missing, scores.dtype.type(0), spread)
+
+    def scores(self) -> NDArray[np.float64]:
+        """One entry per domain. maxSkew waters the differences down: within it, they should hardly matter."""
+        scores: NDArray[np.float64] = np.multiply(self.counts, math.log(self.n_domains + 2), dtype=np.float64)
+        scores += float(self.constraint.max_skew - 1)
+        return scores
 
 
 def _part(
@@ -106,19 +150,12 @@ def _part(
     if constraint.topology_key == HOSTNAME:
         # A host name means the node itself, whatever the policies say of it: the only count that is taken there.
         counted_here = constraint if feasible.has_pods else constraint._replace(selector=NOTHING)
-        return _Part(_scores(count_matching(whole, pod, counted_here), len(rows), constraint), None, missing)
+        return _Part(constraint, count_matching(whole, pod, counted_here), len(rows), None, missing)
     if missing is not None:
         domains = _absent_is_empty(whole, constraint.topology_key, domains)
     counted = counted_nodes(whole, pod, constraint, candidates)
     totals = count_in_domains(whole, pod, constraint, domains, counted)
-    return _Part(_scores(totals, _n_domains(domains, rows), constraint), domains, missing)
-
-
-def _scores(counts: IntArray, n_domains: int, constraint: Constraint) -> NDArray[np.float64]:
-    """maxSkew waters the differences down: within it, they should hardly matter."""
-    scores: NDArray[np.float64] = np.multiply(counts, math.log(n_domains + 2), dtype=np.float64)
-    scores += float(constraint.max_skew - 1)
-    return scores
+    return _Part(constraint, totals, _n_domains(domains, rows), domains, missing)
 
 
 def _n_domains(domains: Domains, rows: IntArray) -> int:
