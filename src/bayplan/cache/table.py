@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bayplan.framework import (
     BoolArray,
+    CountClasses,
     Domains,
     IntArray,
     LabelColumn,
@@ -146,6 +147,11 @@ class Table(NodeTable):
         if self._rows is not None:
             return super().count_pods_in_domains(key, query)
         return self._store.pod_counts.column(query).in_domains(self._store.labels.domains(key))
+
+    def count_classes(self, key: str, query: PodQuery) -> CountClasses:
+        if self._rows is not None:
+            return super().count_classes(key, query)
+        return self._store.pod_counts.column(query).classes(self._store.labels.domains(key))
 
     @property
     def has_affinity_terms(self) -> bool:

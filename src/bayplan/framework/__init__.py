@@ -28,7 +28,16 @@ from bayplan.framework.handle import (
     WaitingPod,
     WaitingPods,
 )
-from bayplan.framework.nodes import Domains, LabelColumn, NodeInfo, NodeTable, PodQuery, TermColumn, TermKind
+from bayplan.framework.nodes import (
+    CountClasses,
+    Domains,
+    LabelColumn,
+    NodeInfo,
+    NodeTable,
+    PodQuery,
+    TermColumn,
+    TermKind,
+)
 from bayplan.framework.normalize import default_normalize
 from bayplan.framework.outcomes import Decided, FilterOutcome, PluginScores, ScoreOutcome
 from bayplan.framework.plugin import (
@@ -48,7 +57,7 @@ from bayplan.framework.runner import PermitOutcome, PreFilterOutcome, Runner
 from bayplan.framework.searching import Search
 from bayplan.framework.state import CycleState
 from bayplan.framework.status import SUCCESS, Code, Status
-from bayplan.framework.verdict import BoolArray, IntArray, Rejection, Verdict, has_any
+from bayplan.framework.verdict import BoolArray, IntArray, Rejection, Verdict, extremes, has_any
 
 __all__ = [
     "MAX_SCORE",
@@ -72,6 +81,7 @@ __all__ = [
     "ClusterEvent",
     "Code",
     "Considered",
+    "CountClasses",
     "CycleState",
     "Decided",
     "Diagnosis",
@@ -124,6 +134,7 @@ __all__ = [
     "construct",
     "construct_profile",
     "default_normalize",
+    "extremes",
     "has_any",
     "registered_events",
     "scores_alone",

@@ -19,7 +19,7 @@ from bayplan.framework.outcomes import FreshScores, PluginScores, ScoreOutcome
 from bayplan.framework.plugin import looks_at_scores_alone
 from bayplan.framework.state import CycleState
 from bayplan.framework.status import Status
-from bayplan.framework.verdict import IntArray, Verdict
+from bayplan.framework.verdict import IntArray, Verdict, extremes
 
 if TYPE_CHECKING:
     from bayplan.model import Pod
@@ -159,8 +159,10 @@ class AskAlways:
             if isinstance(checked, Status):
                 return _failed("running Normalize on Score plugins", scorer.bound, checked)
             scores = checked
-        if len(scores) and (scores.max() > MAX_SCORE or scores.min() < MIN_SCORE):
-            return _out_of_range(scorer.bound, scores)
+        if len(scores):
+            lowest, highest = extremes(scores)
+            if lowest < MIN_SCORE or highest > MAX_SCORE:
+                return _out_of_range(scorer.bound, scores)
         return scores
 
     def outcome(self, nodes: NodeTable, by_plugin: Mapping[str, PluginScores]) -> ScoreOutcome:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayplan.framework.verdict import BoolArray, IntArray
+from bayplan.framework.verdict import BoolArray, IntArray, extremes
 
 
 class ClassScores(NamedTuple):
@@ -41,8 +41,10 @@ class ClassScores(NamedTuple):
         classes, n_classes = self.classes, len(self.scores)
         if classes.shape != (n_nodes,) or classes.dtype.kind not in "iu" or self.scores.dtype != np.int64:
             return False
-        if n_nodes and not (classes[classes.argmin()] >= 0 and classes[classes.argmax()] < n_classes):
-            return False
+        if n_nodes:
+            first, last = extremes(classes)
+            if first < 0 or last >= n_classes:
+                return False
         return self.present is None or self.present.shape == (n_classes,)
 
 

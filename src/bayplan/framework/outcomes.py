@@ -75,7 +75,8 @@ class Combined:
 
     def add(self, plugin: str, verdict: Verdict) -> Status | None:
         """The next plugin's verdict; gives an ERROR that it has for a node that nobody rejected before."""
-        first = verdict.rejected if self._feasible is None else verdict.rejected & self._feasible
+        rejected = verdict.rejected
+        first = rejected.copy() if self._feasible is None else rejected & self._feasible
         if not has_any(first):
             return None
         if (failure := verdict.failure(first)) is not None:
@@ -209,8 +210,10 @@ class FilterOutcome:
 
 def _rejecting(decided: Iterable[Decided]) -> Iterator[tuple[str, Code]]:
     for entry in decided:
-        for rejection in entry.verdict.rejections:
-            if rejection.where is entry.where or has_any(rejection.where & entry.where):
+        rejections = entry.verdict.rejections
+        is_only = len(rejections) == 1 and not entry.verdict.statuses
+        for rejection in rejections:
+            if has_any(entry.where if is_only else rejection.where & entry.where):
                 yield entry.plugin, rejection.code
         for position, status in entry.verdict.statuses.items():
             if entry.where[position]:
@@ -276,8 +279,8 @@ class ScoreOutcome:
         self._best = best
         #: The table that those are positions in.
         self._best_of = nodes if best_of is None else best_of
-        #: What the totals can be made of again: a column that takes no room (None if there is none), and the plugins
-        #: whose scores come on top.
+        #: What the totals can be made of again: a column that takes no room, None if there is none, and the
+        #: plugins whose scores come on top.
         self.base = base
         self.added = added
         #: What the columns share with those of other outcomes; None where they share nothing.

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayplan.framework import MAX_SCORE, ClassScores, Domains
-from bayplan.model import NOTHING
+from bayplan.framework import MAX_SCORE, ClassScores, Domains, extremes
 from bayplan.plugins._spread_constraints import (
     HOSTNAME,
     Constraint,
@@ -59,10 +57,9 @@ class SpreadScores(NamedTuple):
 
 
 def _turned(scores: IntArray) -> IntArray:
-    highest = int(scores.max(initial=0))
+    lowest, highest = extremes(scores) if len(scores) else (0, 0)
     if highest == 0:
         return np.full_like(scores, MAX_SCORE)
-    lowest = int(scores.min())
     turned: IntArray = (highest + lowest) - scores
     turned *= MAX_SCORE
     turned //= highest
@@ -74,51 +71,60 @@ def spread_scores(
 ) -> SpreadScores:
     """The scores of a pod; with *all_keys*, only nodes that have every topology key count and are scored."""
     candidates = nodes_with_keys(whole, constraints) if all_keys else None
+    if candidates is None:
+        by_class = _by_class(whole, feasible, pod, constraints)
+        if by_class is not None:
+            return SpreadScores(by_class, None)
     rows = feasible.rows if candidates is None else feasible.rows[candidates[feasible.rows]]
     parts = [_part(whole, feasible, rows, pod, constraint, candidates) for constraint in constraints]
-    if candidates is None:
-        by_class = _by_class(parts)
-        return SpreadScores(_by_node(parts) if by_class is None else by_class, None)
-    return SpreadScores(_by_node(parts) * candidates, ~candidates)
-
-
-def _by_node(parts: Sequence[_Part]) -> IntArray:
-    """What the parts come to for each node of the whole table."""
     if len(parts) == 1:
-        return parts[0].at_nodes(_rounded(parts[0].scores()))  # domains are fewer than nodes
-    return _rounded(functools.reduce(np.add, [part.at_nodes(part.scores()) for part in parts]))
+        raw = parts[0].at_nodes(_rounded(parts[0].scores))  # domains are fewer than nodes
+    else:
+        raw = _rounded(functools.reduce(np.add, [part.at_nodes(part.scores) for part in parts]))
+    if candidates is None:
+        return SpreadScores(raw, None)
+    return SpreadScores(raw * candidates, ~candidates)
 
 
-def _by_class(parts: Sequence[_Part]) -> ClassScores | None:
-    """The same for few classes of nodes: those in the same domain that have, where hosts count too, the same count.
-    None where the parts are others than these, or the classes many."""
-    hosts = [part for part in parts if part.domains is None]
-    if len(parts) - len(hosts) != 1 or len(hosts) > 1 or any(part.missing is not None for part in parts):
+def _by_class(
+    whole: NodeTable, feasible: NodeTable, pod: Pod, constraints: tuple[Constraint, ...]
+) -> ClassScores | None:
+    """The same for few classes of nodes: those of a domain that have, if hosts count too, the same count. None
+    where the constraints are others than these, nodes lack a key, or there are many classes."""
+    hosts = [each for each in constraints if each.topology_key == HOSTNAME]
+    zones = [each for each in constraints if each.topology_key != HOSTNAME]
+    domains = [whole.domains(each.topology_key) for each in (*zones, *hosts)]
+    if (
+        len(zones) != 1
+        or len(hosts) > 1
+        or not feasible.has_pods
+        or any(each.missing is not None for each in domains)
+    ):
         return None
-    zones = next(part for part in parts if part.domains is not None)
-    assert zones.domains is not None  # noqa: S101  the line above
-    of_node, n_zones = zones.domains.of_node, len(zones.counts)
+    n_zones = domains[0].n_domains
+    if n_zones > MAX_CLASSES:
+        return None
+    of_zones = _part(whole, feasible, feasible.rows, pod, zones[0], None).scores
     if not hosts:
-        return ClassScores(of_node, _rounded(zones.scores())) if n_zones <= MAX_CLASSES else None
-    counts = hosts[0].counts
-    n_counts = int(counts[counts.argmax()]) + 1
+        return ClassScores(domains[0].of_node, _rounded(of_zones))
+    if hosts[0].selector.is_empty:
+        return None
+    classes, sizes = whole.count_classes(zones[0].topology_key, hosts[0].query)
+    n_counts = -(-len(sizes) // n_zones)
     if n_counts * n_zones > MAX_CLASSES:
         return None
-    of_hosts = hosts[0]._replace(counts=np.arange(n_counts)).scores()
-    classes: IntArray = counts * n_zones
-    classes += of_node
-    scores = _rounded(np.add.outer(of_hosts, zones.scores()).ravel())
-    return ClassScores(classes, scores, np.bincount(classes, minlength=len(scores)) > 0)
+    of_counts = _scores(np.arange(n_counts), len(feasible), hosts[0])
+    scores = _rounded(np.add.outer(of_counts, of_zones).ravel())
+    present = np.zeros(len(scores), dtype=np.bool_)
+    present[: len(sizes)] = sizes > 0
+    return ClassScores(classes, scores, present)
 
 
 class _Part(NamedTuple):
     """What one constraint adds to the scores."""
 
-    constraint: Constraint
-    #: Matching pods, one entry per domain.
-    counts: IntArray
-    #: How many domains the nodes to be scored are in.
-    n_domains: int
+    #: One entry per domain.
+    scores: NDArray[np.float64]
     #: None where each node of the whole table is a domain.
     domains: Domains | None
     #: bool, shape (n_nodes,): the nodes to which nothing is added; None for no node.
@@ -128,12 +134,6 @@ class _Part(NamedTuple):
         """What the nodes of the whole table get, by the domains' *scores*."""
         spread = scores if self.domains is None else self.domains.at_nodes(scores)
         return spread if self.missing is None else np.where(self.missing, scores.dtype.type(0), spread)
-
-    def scores(self) -> NDArray[np.float64]:
-        """One entry per domain. maxSkew waters the differences down: within it, they should hardly matter."""
-        scores: NDArray[np.float64] = np.multiply(self.counts, math.log(self.n_domains + 2), dtype=np.float64)
-        scores += float(self.constraint.max_skew - 1)
-        return scores
 
 
 def _part(
@@ -149,13 +149,20 @@ def _part(
     missing = domains.missing if candidates is None else None
     if constraint.topology_key == HOSTNAME:
         # A host name means the node itself, whatever the policies say of it: the only count that is taken there.
-        counted_here = constraint if feasible.has_pods else constraint._replace(selector=NOTHING)
-        return _Part(constraint, count_matching(whole, pod, counted_here), len(rows), None, missing)
+        counts = count_matching(whole, constraint) if feasible.has_pods else np.zeros(len(whole), dtype=np.int64)
+        return _Part(_scores(counts, len(rows), constraint), None, missing)
     if missing is not None:
         domains = _absent_is_empty(whole, constraint.topology_key, domains)
     counted = counted_nodes(whole, pod, constraint, candidates)
-    totals = count_in_domains(whole, pod, constraint, domains, counted)
-    return _Part(constraint, totals, _n_domains(domains, rows), domains, missing)
+    totals = count_in_domains(whole, constraint, domains, counted)
+    return _Part(_scores(totals, _n_domains(domains, rows), constraint), domains, missing)
+
+
+def _scores(counts: IntArray, n_domains: int, constraint: Constraint) -> NDArray[np.float64]:
+    """maxSkew waters the differences down: within it, they should hardly matter."""
+    scores: NDArray[np.float64] = np.multiply(counts, math.log(n_domains + 2), dtype=np.float64)
+    scores += float(constraint.max_skew - 1)
+    return scores
 
 
 def _n_domains(domains: Domains, rows: IntArray) -> int:
