@@ -42,7 +42,7 @@ class Level(NamedTuple):
 class EvenScores:
     """Scores that are the same for all nodes, and would be in any other table of them."""
 
-    __slots__ = ("_level", "_n_nodes", "key")
+    __slots__ = ("_level", "_n_nodes", "key", "token")
 
     #: Of their own.
     n_bytes: Final = 0
@@ -50,13 +50,10 @@ class EvenScores:
     def __init__(self, key: Hashable, level: Level, n_nodes: int) -> None:
         #: Equal for the scores of the same plugin for the same pods, before and after a change.
         self.key = key
+        #: Equal as long as a board that was made with these scores need not be made anew; so in the other forms.
+        self.token = level.weighted
         self._level = level
         self._n_nodes = n_nodes
-
-    @property
-    def token(self) -> int:
-        """Equal as long as a board that was made with these scores has not to be made anew; so in all forms."""
-        return self._level.weighted
 
     def compacted(self) -> EvenScores:
         return self
@@ -96,23 +93,19 @@ class FixedScores:
 class MovingScores:
     """Scores of a node that change with it or with the pods on it, and that nobody normalises."""
 
-    __slots__ = ("_edition", "_nodes", "column", "key", "log", "weight")
+    __slots__ = ("_edition", "_nodes", "column", "key", "log", "token", "weight")
 
     n_bytes: Final = 0
 
     def __init__(self, key: Hashable, column: LiveColumn, nodes: NodeTable, weight: int, log: ChangeLog) -> None:
         self.key = key
         #: About every node of the snapshot.
-        self.column = column
+        self.column = self.token = column
         #: Where changes of it are noted.
         self.log = log
         self.weight = weight
         self._edition = column.edition
         self._nodes = nodes
-
-    @property
-    def token(self) -> LiveColumn:
-        return self.column
 
     def compacted(self) -> MovingScores:
         return self

@@ -38,14 +38,21 @@ class ClassScores(NamedTuple):
 
     def are_about(self, n_nodes: int) -> bool:
         """Whether these can be the scores of *n_nodes* nodes."""
-        classes, n_classes = self.classes, len(self.scores)
-        if classes.shape != (n_nodes,) or classes.dtype.kind not in "iu" or self.scores.dtype != np.int64:
+        classes, scores, present = self
+        if not (_is_column(classes, "iu", n_nodes) and _is_column(scores, "i", None)):
             return False
         if n_nodes:
             first, last = extremes(classes)
-            if first < 0 or last >= n_classes:
+            if first < 0 or last >= len(scores):
                 return False
-        return self.present is None or self.present.shape == (n_classes,)
+        return present is None or _is_column(present, "b", len(scores))
+
+
+def _is_column(column: Any, kinds: str, length: int | None) -> bool:
+    """Whether *column* is an array of one of numpy's *kinds*, of any length if that is None."""
+    if not isinstance(column, np.ndarray) or column.dtype.kind not in kinds or column.ndim != 1:
+        return False
+    return length is None or len(column) == length
 
 
 class ClassedScores:
