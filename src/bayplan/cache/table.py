@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bayplan.framework import (
     BoolArray,
+    CountClasses,
     Derived,
     Domains,
     FloatArray,
@@ -87,6 +88,9 @@ class Table(NodeTable):
     def select(self, positions: IntArray) -> Table:
         return Table(self._store, positions if self._rows is None else self._rows[positions])
 
+    def select_where(self, mask: BoolArray) -> Table:
+        return MaskedTable(self._store, mask) if self.is_whole else self.select(mask.nonzero()[0])
+
     def position(self, name: str) -> int | None:
         row = self._store.row_of.get(name)
         if row is None or self._rows is None:
@@ -152,6 +156,11 @@ class Table(NodeTable):
             return super().count_pods_in_domains(key, query)
         return self._store.pod_counts.column(query).in_domains(self._store.labels.domains(key))
 
+    def count_classes(self, key: str, query: PodQuery) -> CountClasses:
+        if self._rows is not None:
+            return super().count_classes(key, query)
+        return self._store.pod_counts.column(query).classes(self._store.labels.domains(key))
+
     @property
     def has_affinity_terms(self) -> bool:
         return self._store.terms.n_distinct > 0
@@ -190,6 +199,29 @@ class Table(NodeTable):
             return Derived.of(make(self))
         whole = store.derived.read(key, make, Table(store), store.membership)
         return Derived(whole.columns[:, self._rows], whole.least)
+
+
+class MaskedTable(Table):
+    """The nodes of a store that are in a mask. Which rows those are is worked out when somebody asks: few do, and
+    there is another mask for every pod that keeps away from the one before it."""
+
+    def __init__(self, store: Store, mask: BoolArray) -> None:
+        self._store = store
+        self._names = store.frozen_names
+        self._mask = mask
+        self._n_nodes = int(np.count_nonzero(mask))
+
+    @cached_property
+    def _rows(self) -> IntArray:  # type: ignore[override]  # nobody sets it
+        return self._mask.nonzero()[0]
+
+    @property
+    def where(self) -> BoolArray:
+        return self._mask
+
+    @property
+    def is_whole(self) -> bool:
+        return False
 
 
 class StoreNodeInfo(NodeInfo):

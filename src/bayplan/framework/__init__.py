@@ -9,6 +9,7 @@ from bayplan.framework.answers import MAX_SCORE, MIN_SCORE, Answers, AskAlways, 
 from bayplan.framework.binding import BindingRunner, BindPlan
 from bayplan.framework.calls import Bound, Caller, Observer
 from bayplan.framework.candidates import Candidate, Considered, Victims
+from bayplan.framework.classes import ClassScores
 from bayplan.framework.construct import construct, construct_profile
 from bayplan.framework.contract import PluginError, check_class
 from bayplan.framework.diagnosis import Diagnosis
@@ -28,6 +29,7 @@ from bayplan.framework.handle import (
     WaitingPods,
 )
 from bayplan.framework.nodes import (
+    CountClasses,
     Derived,
     Domains,
     LabelColumn,
@@ -56,7 +58,7 @@ from bayplan.framework.runner import PermitOutcome, PreFilterOutcome, Runner
 from bayplan.framework.searching import Search
 from bayplan.framework.state import CycleState
 from bayplan.framework.status import SUCCESS, Code, Status
-from bayplan.framework.verdict import BoolArray, FloatArray, IntArray, Rejection, Verdict
+from bayplan.framework.verdict import BoolArray, FloatArray, IntArray, Rejection, Verdict, extremes, has_any
 
 __all__ = [
     "MAX_SCORE",
@@ -74,11 +76,13 @@ __all__ = [
     "Bound",
     "Caller",
     "Candidate",
+    "ClassScores",
     "Client",
     "Clock",
     "ClusterEvent",
     "Code",
     "Considered",
+    "CountClasses",
     "CycleState",
     "Decided",
     "Derived",
@@ -133,6 +137,8 @@ __all__ = [
     "construct",
     "construct_profile",
     "default_normalize",
+    "extremes",
+    "has_any",
     "registered_events",
     "scores_alone",
 ]

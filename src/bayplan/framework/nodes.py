@@ -103,13 +103,17 @@ class Domains:
         #: Whether each node is a domain of its own, numbered as the nodes are.
         self.is_node = is_node
 
+    @property
+    def n_entries(self) -> int:
+        """How many entries an array like that of `totals` has."""
+        return self.n_domains + (self.missing is not None)
+
     def totals(self, column: IntArray) -> IntArray:
         """What the nodes of each domain have together; nodes without the label share an entry at the end."""
         if self.is_node:
             return column
-        n_entries = self.n_domains + (self.missing is not None)
         # Sums in float64 are exact up to 2^53.
-        return np.bincount(self.of_node, weights=column, minlength=n_entries).astype(np.int64)
+        return np.bincount(self.of_node, weights=column, minlength=self.n_entries).astype(np.int64)
 
     def at_nodes(self, per_domain: NDArray[Any]) -> NDArray[Any]:
         """What each node's domain has, from an array like that of `totals`."""
@@ -119,6 +123,21 @@ class Domains:
         """The same domains, for the nodes at *positions* only."""
         missing = None if self.missing is None else self.missing[positions]
         return Domains(self.of_node[positions], self.n_domains, missing)
+
+
+class CountClasses(NamedTuple):
+    """Nodes by a count and by their topology domain; nodes without the label are a domain at the end."""
+
+    #: int64, shape (n_nodes,): the node's count times the number of domains, plus the number of its own.
+    classes: IntArray
+    #: int64: how many nodes are in each class, up to the last one that has any or further.
+    sizes: IntArray
+
+    @classmethod
+    def of(cls, counts: IntArray, domains: Domains) -> CountClasses:
+        classes: IntArray = counts * domains.n_entries
+        classes += domains.of_node
+        return cls(classes, np.bincount(classes))
 
 
 class PodQuery(NamedTuple):
@@ -183,6 +202,12 @@ class NodeTable(ABC):
         """Whether this is every node of the snapshot, in the snapshot's order."""
 
     @property
+    def where(self) -> BoolArray | None:
+        """bool, one entry per node of the snapshot: those that are in this table, which has them in the snapshot's
+        order. None where all are, or where that is not known; `rows` always is, and takes longer."""
+        return None
+
+    @property
     def has_pods(self) -> bool:
         """False where an extender gave the nodes back whole: such nodes are scored as if they were empty."""
         return True
@@ -205,6 +230,10 @@ class NodeTable(ABC):
     @abstractmethod
     def select(self, positions: IntArray) -> NodeTable:
         """The table of the nodes at *positions*, in that order."""
+
+    def select_where(self, mask: BoolArray) -> NodeTable:
+        """The same for the nodes in *mask*, which nobody changes any more."""
+        return self.select(mask.nonzero()[0])
 
     @abstractmethod
     def position(self, name: str) -> int | None:
@@ -268,6 +297,10 @@ class NodeTable(ABC):
         """How many pods in each topology domain match *query*: `domains(key).totals(count_pods(query))`, kept
         up to date as well."""
         return self.domains(key).totals(self.count_pods(query))
+
+    def count_classes(self, key: str, query: PodQuery) -> CountClasses:
+        """The nodes by how many pods on them match *query*, and by their domain; kept up to date as well."""
+        return CountClasses.of(self.count_pods(query), self.domains(key))
 
     @property
     @abstractmethod

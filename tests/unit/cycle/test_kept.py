@@ -488,6 +488,15 @@ def test_update_taken_for_a_confirmation_is_noticed(monkeypatch: pytest.MonkeyPa
 def test_scores_patched_in_the_wrong_place_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scores that are brought up to date at another node's position are wrong, and the comparison says so."""
     monkeypatch.setattr(Board, "_in_table", lambda self, rows: (rows, rows * 0))
+    # Scores that differ are normalised, so that some tables of feasible nodes have boards of their own.
+    tainted: Step = ("set a node", 1, 0, 3, 1)
+    with pytest.raises(AssertionError):
+        run([tainted, *[(DECIDE, 1, template, 0, 0) for template in (0, 1, 2) for _ in range(12)]])
+
+
+def test_choice_among_all_nodes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best of all nodes may be one that was rejected; taking it is wrong, and the comparison says so."""
+    monkeypatch.setattr(Board, "best_of", lambda self, mask: self.leaders.positions())
     with pytest.raises(AssertionError):
         run([(DECIDE, 1, template, 0, 0) for template in (0, 1, 2) for _ in range(12)])
 
