@@ -6,13 +6,23 @@ Filters run on it as on any table, as long as they look at nothing but the node 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayplan.cache.table import StoreNodeInfo, Table
-from bayplan.framework import BoolArray, IntArray, NodeInfo, PodQuery, TermColumn, TermKind
+from bayplan.framework import (
+    BoolArray,
+    Derived,
+    FloatArray,
+    IntArray,
+    NodeInfo,
+    NodeTable,
+    PodQuery,
+    TermColumn,
+    TermKind,
+)
 
 if TYPE_CHECKING:
     from bayplan.cache.store import Store
@@ -78,6 +88,9 @@ class AmountsTable(Table):
 
     def select(self, positions: IntArray) -> Table:
         raise _beyond("select")
+
+    def derived(self, key: Hashable, make: Callable[[NodeTable], FloatArray]) -> Derived:
+        return Derived.of(make(self))
 
     # --- what is not known of this what-if --------------------------------------------------------
 

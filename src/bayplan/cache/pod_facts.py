@@ -33,7 +33,6 @@ class TermPart(CountingPart):
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._columns: dict[TermKind, dict[WeightedTerm, CountColumn]] = {kind: {} for kind in TermKind}
-        self._totals: dict[TermKind, Counter[WeightedTerm]] = {kind: Counter() for kind in TermKind}
         #: How many distinct terms there are, of all kinds.
         self.n_distinct = 0
         self._by_hook: dict[TermKind, dict[Hook, dict[WeightedTerm, CountColumn]]] = {
@@ -59,16 +58,15 @@ class TermPart(CountingPart):
                 for hook in _hooks(weighted[0]):
                     self._by_hook[kind].setdefault(hook, {})[weighted] = column
             column.change(row, +1)
-            self._totals[kind][weighted] += 1
 
     def remove_pod(self, row: int, pod: Pod) -> None:
         if pod.spec.affinity is None:
             return
         for kind, weighted in _terms(pod):
-            self._columns[kind][weighted].change(row, -1)
-            self._totals[kind][weighted] -= 1
-            if not self._totals[kind][weighted]:
-                del self._totals[kind][weighted], self._columns[kind][weighted]
+            column = self._columns[kind][weighted]
+            column.change(row, -1)
+            if not column.total:
+                del self._columns[kind][weighted]
                 self.n_distinct -= 1
                 self._unhook(kind, weighted)
 

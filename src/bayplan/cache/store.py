@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayplan.cache.changes import ChangeLog
+from bayplan.cache.derived import DerivedColumns
 from bayplan.cache.labels import LabelPart
 from bayplan.cache.node_facts import ImagePart, TaintPart
 from bayplan.cache.part import Column, Part
@@ -73,6 +74,8 @@ class Store:
         self.usage_changes = ChangeLog()
         #: Rows whose node object changed, or the amounts that the pods on them request.
         self.amount_changes = ChangeLog()
+        #: What plugins work out from the columns.
+        self.derived = DerivedColumns(self.amount_changes)
         #: Changes with every change.
         self.generation = 0
         #: Changes when a node comes or goes.

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayplan.framework import (
     BoolArray,
+    CountClasses,
+    Derived,
     Domains,
+    FloatArray,
     IntArray,
     LabelColumn,
     NodeInfo,
@@ -27,6 +30,10 @@ if TYPE_CHECKING:
     from bayplan.cache.part import Column
     from bayplan.cache.store import Store
     from bayplan.model import AffinityTerm, HostPort, LazyErrorNodeSelector, Node, NodeTerm, Pod, Selector, Taint
+
+
+#: What is derived from so many nodes is worked out for them alone.
+_FEW: Final = 64
 
 
 class Table(NodeTable):
@@ -74,10 +81,15 @@ class Table(NodeTable):
         return StoreNodeInfo(self._store, row)
 
     def __iter__(self) -> Iterator[NodeInfo]:
-        return map(StoreNodeInfo, repeat(self._store), self.rows.tolist())
+        # Not `rows`: those of nodes that an extender gave back are the snapshot's.
+        rows = range(self._n_nodes) if self._rows is None else self._rows.tolist()
+        return map(StoreNodeInfo, repeat(self._store), rows)
 
     def select(self, positions: IntArray) -> Table:
         return Table(self._store, positions if self._rows is None else self._rows[positions])
+
+    def select_where(self, mask: BoolArray) -> Table:
+        return MaskedTable(self._store, mask) if self.is_whole else self.select(mask.nonzero()[0])
 
     def position(self, name: str) -> int | None:
         row = self._store.row_of.get(name)
@@ -144,6 +156,11 @@ class Table(NodeTable):
             return super().count_pods_in_domains(key, query)
         return self._store.pod_counts.column(query).in_domains(self._store.labels.domains(key))
 
+    def count_classes(self, key: str, query: PodQuery) -> CountClasses:
+        if self._rows is not None:
+            return super().count_classes(key, query)
+        return self._store.pod_counts.column(query).classes(self._store.labels.domains(key))
+
     @property
     def has_affinity_terms(self) -> bool:
         return self._store.terms.n_distinct > 0
@@ -171,6 +188,40 @@ class Table(NodeTable):
 
     def exclusive_disks(self) -> IntArray:
         return self._read(self._store.volumes.exclusive)
+
+    # --- what plugins work out --------------------------------------------------------------------
+
+    def derived(self, key: Hashable, make: Callable[[NodeTable], FloatArray]) -> Derived:
+        store = self._store
+        if self._rows is None:
+            return store.derived.read(key, make, self, store.membership)
+        if self._n_nodes <= _FEW:
+            return Derived.of(make(self))
+        whole = store.derived.read(key, make, Table(store), store.membership)
+        return Derived(whole.columns[:, self._rows], whole.least)
+
+
+class MaskedTable(Table):
+    """The nodes of a store that are in a mask. Which rows those are is worked out when somebody asks: few do, and
+    there is another mask for every pod that keeps away from the one before it."""
+
+    def __init__(self, store: Store, mask: BoolArray) -> None:
+        self._store = store
+        self._names = store.frozen_names
+        self._mask = mask
+        self._n_nodes = int(np.count_nonzero(mask))
+
+    @cached_property
+    def _rows(self) -> IntArray:  # type: ignore[override]  # nobody sets it
+        return self._mask.nonzero()[0]
+
+    @property
+    def where(self) -> BoolArray:
+        return self._mask
+
+    @property
+    def is_whole(self) -> bool:
+        return False
 
 
 class StoreNodeInfo(NodeInfo):

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Sequence
-from itertools import count
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from bayplan.framework import IntArray, NodeTable
+from bayplan.framework import BoolArray, IntArray, NodeTable, has_any
 from bayplan.framework.editions import LiveColumn
 from bayplan.framework.outcomes import FreshScores, Positions, highest
+from bayplan.observe.record import CompactForm, CompactPluginScores
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -26,11 +26,8 @@ if TYPE_CHECKING:
 FEW: Final = 8
 
 
-_numbers: Final = count()
-
-
-class EvenScores(NamedTuple):
-    """The scores of nodes that all have the same."""
+class Level(NamedTuple):
+    """What every node gets, at every stage."""
 
     raw: int
     normalized: int
@@ -38,50 +35,80 @@ class EvenScores(NamedTuple):
     weight: int
 
     @classmethod
-    def of(cls, scores: FreshScores) -> EvenScores:
+    def of(cls, scores: FreshScores) -> Level:
         return cls(int(scores.raw[0]), int(scores.normalized[0]), int(scores.weighted[0]), scores.weight)
 
-    def over(self, n_nodes: int) -> FreshScores:
-        raw = np.full(n_nodes, self.raw)
-        normalized = raw if self.raw == self.normalized else np.full(n_nodes, self.normalized)
-        weighted = normalized if self.normalized == self.weighted else np.full(n_nodes, self.weighted)
-        return FreshScores(raw, normalized, weighted, self.weight)
+
+class EvenScores:
+    """Scores that are the same for all nodes, and would be in any other table of them."""
+
+    __slots__ = ("_level", "_n_nodes", "key", "token")
+
+    #: Of their own.
+    n_bytes: Final = 0
+
+    def __init__(self, key: Hashable, level: Level, n_nodes: int) -> None:
+        #: Equal for the scores of the same plugin for the same pods, before and after a change.
+        self.key = key
+        #: Equal as long as a board that was made with these scores need not be made anew; so in the other forms.
+        self.token = level.weighted
+        self._level = level
+        self._n_nodes = n_nodes
+
+    def compacted(self) -> EvenScores:
+        return self
+
+    @property
+    def raw(self) -> IntArray:
+        return np.full(self._n_nodes, self._level.raw)
+
+    @property
+    def normalized(self) -> IntArray:
+        return np.full(self._n_nodes, self._level.normalized)
+
+    @property
+    def weighted(self) -> IntArray:
+        return np.full(self._n_nodes, self._level.weighted)
+
+    @property
+    def weight(self) -> int:
+        return self._level.weight
 
 
 class FixedScores:
-    """Scores that change with node objects only."""
+    """Scores that change with node objects only, and with the table of nodes."""
 
-    __slots__ = ("even", "key", "normalized", "number", "raw", "weight", "weighted")
+    __slots__ = ("key", "normalized", "raw", "token", "weight", "weighted")
 
-    is_light: Final = False
-
-    def __init__(self, key: Hashable, scores: FreshScores, even: int | None = None) -> None:
-        #: What each of them is, weighed, if all are known to be the same.
-        self.even = even
-        #: Equal for the scores of the same plugin for the same pods, before and after a change.
+    def __init__(self, key: Hashable, scores: FreshScores) -> None:
         self.key = key
-        #: Different for other scores; boards remember it in place of the columns.
-        self.number = next(_numbers)
+        self.token = object()
         self.raw, self.normalized = scores.raw, scores.normalized
         self.weighted, self.weight = scores.weighted, scores.weight
 
+    def compacted(self) -> CompactForm:
+        return CompactPluginScores(self.raw, self.normalized, self.weight)
+
 
 class MovingScores:
-    """Scores of a node that change with the pods on it, and that nobody normalises."""
+    """Scores of a node that change with it or with the pods on it, and that nobody normalises."""
 
-    __slots__ = ("_edition", "_nodes", "column", "key", "log", "weight")
+    __slots__ = ("_edition", "_nodes", "column", "key", "log", "token", "weight")
 
-    is_light: Final = True
+    n_bytes: Final = 0
 
     def __init__(self, key: Hashable, column: LiveColumn, nodes: NodeTable, weight: int, log: ChangeLog) -> None:
         self.key = key
         #: About every node of the snapshot.
-        self.column = column
+        self.column = self.token = column
         #: Where changes of it are noted.
         self.log = log
         self.weight = weight
         self._edition = column.edition
         self._nodes = nodes
+
+    def compacted(self) -> MovingScores:
+        return self
 
     @property
     def raw(self) -> IntArray:
@@ -97,7 +124,7 @@ class MovingScores:
         return self.raw * self.weight
 
 
-KeptScores: TypeAlias = FixedScores | MovingScores
+KeptScores: TypeAlias = EvenScores | FixedScores | MovingScores
 
 
 class SharedColumns:
@@ -114,15 +141,16 @@ class Board:
 
     def __init__(self, nodes: NodeTable, scores: Sequence[KeptScores]) -> None:
         self._nodes = nodes
-        fixed = [own for own in scores if isinstance(own, FixedScores)]
-        self._fixed = [own.number for own in fixed]
+        self._tokens = [own.token for own in scores]
         self._moving = [own for own in scores if isinstance(own, MovingScores)]
         #: Up to where of each log the totals are right.
         self._positions = {own.log: own.log.position for own in self._moving}
-        #: What the fixed scores come to.
-        self._base: IntArray = np.full(len(nodes), sum([own.even for own in fixed if own.even is not None]))
-        for own in fixed:
-            if own.even is None:
+        #: What the other scores come to.
+        self._base: IntArray = np.full(
+            len(nodes), sum([own.token for own in scores if isinstance(own, EvenScores)])
+        )
+        for own in scores:
+            if isinstance(own, FixedScores):
                 self._base += own.weighted
         self._place_of: dict[int, int] | None = None
         self.totals = LiveColumn(self._sum(nodes.rows, slice(None)))
@@ -132,16 +160,16 @@ class Board:
 
     def is_of(self, nodes: NodeTable, scores: Sequence[KeptScores]) -> bool:
         """Whether nothing but entries of moving scores can have changed since the board was made."""
-        if self._nodes is not nodes:
-            return False
-        fixed, moving = iter(self._fixed), iter(self._moving)
-        for own in scores:
-            if isinstance(own, MovingScores):
-                if next(moving).column is not own.column:
-                    return False
-            elif next(fixed) != own.number:
-                return False
-        return True
+        return self._nodes is nodes and self._tokens == [own.token for own in scores]
+
+    def best_of(self, mask: BoolArray) -> IntArray:
+        """The positions of the highest totals among those in *mask*, of which there is one."""
+        totals = self.totals.data
+        best = (totals == totals[totals.argmax()]) & mask
+        if not has_any(best):  # the highest of all are not among them
+            return highest(np.where(mask, totals, -1))  # no total is below 0
+        positions: IntArray = best.nonzero()[0]
+        return positions
 
     def refresh(self) -> bool:
         """Bring the totals up to date; False if too much has changed for that."""

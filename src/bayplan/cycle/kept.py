@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import numpy as np
 
-from bayplan.cycle.board import FEW, Board, EvenScores, FixedScores, KeptScores, MovingScores
+from bayplan.cycle.board import FEW, Board, EvenScores, FixedScores, KeptScores, Level, MovingScores
 from bayplan.framework import (
     MAX_SCORE,
     AskAlways,
@@ -34,7 +34,7 @@ from bayplan.framework import (
     Verdict,
 )
 from bayplan.framework.answers import ask_each, score_failed
-from bayplan.framework.editions import LiveColumn
+from bayplan.framework.editions import LiveColumn, SelectedEdition
 
 if TYPE_CHECKING:
     from bayplan.cache.changes import ChangeLog
@@ -46,6 +46,8 @@ T = TypeVar("T")
 
 #: Answers kept per plugin and extension point; a column of 5,000 int64 is 40 kB.
 MAX_KEPT: Final = 512
+#: Signs that came once, per plugin and extension point: a sign is a few hundred bytes.
+MAX_NOTICED: Final = 4096
 #: When more than this share of the rows changed, asking about all of them is cheaper.
 REFRESH_SHARE: Final = 0.25
 
@@ -55,13 +57,13 @@ class _Kept(Generic[T]):
 
     __slots__ = (
         "answer",
-        "even",
         "finished",
         "finished_for",
         "is_even",
         "is_in_range",
         "is_moving",
         "is_shelved",
+        "level",
         "log",
         "membership",
         "position",
@@ -83,8 +85,8 @@ class _Kept(Generic[T]):
         self.is_in_range = False
         #: What every score is, and comes to, in any table of nodes; None if that is not known. A column that was
         #: looked at in vain is not looked at again: `is_even` is False then.
-        self.even: EvenScores | None = None
-        self.is_even = True
+        self.level: Level | None = None
+        self.is_even = not self.is_moving
         #: The answer normalised and weighed, for the table it was last asked for.
         self.finished: PluginScores | None = None
         self.finished_for: NodeTable | None = None
@@ -92,8 +94,8 @@ class _Kept(Generic[T]):
     def set(self, answer: T, membership: int) -> None:
         """The answer as of now."""
         self.answer, self.membership, self.position = answer, membership, self.log.position
-        self.finished = self.even = None
-        self.is_even = True
+        self.finished = self.level = None
+        self.is_even = not self.is_moving
 
     def stale_rows(self, n_nodes: int) -> IntArray | None:
         """The rows to ask about again; None if that is all of them: one node's change can be everybody's."""
@@ -104,12 +106,25 @@ class _Kept(Generic[T]):
 
     def drop(self) -> None:
         self.is_shelved = False
-        self.answer = self.finished = self.finished_for = self.even = None
+        self.answer = self.finished = self.finished_for = self.level = None
         self.membership = -1
 
 
 class _Shelf(dict[Hashable, _Kept[T]]):
     """The kept answers of one plugin at one extension point; the oldest goes first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._noticed: dict[Hashable, None] = {}
+
+    def comes_again(self, sign: Hashable) -> bool:
+        """Whether the sign came before; many come once, and what is kept for them is kept in vain."""
+        if sign in self._noticed:
+            return True
+        self._noticed[sign] = None
+        if len(self._noticed) > MAX_NOTICED:
+            del self._noticed[next(iter(self._noticed))]
+        return False
 
     def put(self, sign: Hashable, kept: _Kept[T]) -> None:
         self[sign] = kept
@@ -156,7 +171,9 @@ class KeptAnswers:
 
     def accepting(self, state: CycleState, nodes: NodeTable) -> Set[str]:
         template = state.template
-        return self._standing(template).accepting if template is not None and nodes.is_whole else frozenset()
+        if template is None or not (template.is_common and nodes.is_whole):
+            return frozenset()
+        return self._standing(template).accepting
 
     def verdict(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict | Status:
         kept = self._kept(self._verdicts, bound, state, pod)
@@ -166,8 +183,8 @@ class KeptAnswers:
             return self._ask.verdict(bound, state, pod, nodes)
         verdict = self._whole_verdict(kept, bound, state, pod, nodes)
         is_standing = not kept.is_moving and isinstance(verdict, Verdict) and verdict.accepts_all
-        if is_standing and state.template is not None:
-            self._standing(state.template).accepting.add(bound.name)
+        if is_standing and (template := state.template) is not None and template.is_common:
+            self._standing(template).accepting.add(bound.name)
         return verdict
 
     def _whole_verdict(
@@ -252,38 +269,47 @@ class KeptAnswers:
         pod: Pod,
         nodes: NodeTable,
     ) -> PluginScores | Status:
-        if kept.is_moving and kept.is_in_range and scorer.normalize is None:
+        if kept.level is not None:
+            return EvenScores(kept, kept.level, len(nodes))
+        if kept.is_even:
+            kept.is_even = scorer.is_even and _are_even(column.data)
+        if kept.is_in_range and scorer.normalize is None and not kept.is_even:
             return MovingScores(kept, column, nodes, scorer.weight, kept.log)
-        if kept.even is not None:
-            return FixedScores(kept, kept.even.over(len(nodes)), even=kept.even.weighted)
         raw = column.data.copy() if nodes.is_whole else column.data.take(nodes.rows)
         finished = self._ask.finish(scorer, state, pod, nodes, raw)
         if kept.is_moving or isinstance(finished, Status):
             return finished
-        if scorer.is_even and kept.is_even and len(nodes):
-            kept.is_even = bool((column.data == column.data[0]).all())
-            kept.even = EvenScores.of(finished) if kept.is_even else None
-        return FixedScores(kept, finished)
+        if not (kept.is_even and len(nodes)):
+            return FixedScores(kept, finished)
+        kept.level = Level.of(finished)
+        return EvenScores(kept, kept.level, len(nodes))
 
     def _outcome(self, nodes: NodeTable, by_plugin: Mapping[str, PluginScores]) -> ScoreOutcome:
         """The sum of the weighted scores; that of kept ones is kept too."""
         kept: list[KeptScores] = []
-        others: list[PluginScores] = []
-        for own in by_plugin.values():
-            if isinstance(own, MovingScores | FixedScores):
+        others: list[str] = []
+        # Scores that do not depend on which other nodes there are have one board for all tables.
+        are_free = True
+        for plugin, own in by_plugin.items():
+            if isinstance(own, MovingScores | EvenScores):
                 kept.append(own)
+            elif isinstance(own, FixedScores):
+                kept.append(own)
+                are_free = False
             else:
-                others.append(own)
+                others.append(plugin)
         if not kept:
             return self._ask.outcome(nodes, by_plugin)
-        board = self._board(nodes, kept)
-        if not others:
-            best = board.leaders.positions()
-            return ScoreOutcome(nodes, by_plugin, board.totals.edition, best=best, basis=board.basis)
-        totals = board.totals.data + others[0].weighted
-        for own in others[1:]:
-            totals += own.weighted
-        return ScoreOutcome(nodes, by_plugin, totals)
+        where = nodes.where if are_free else None
+        table = nodes if where is None else self._snapshot.nodes
+        board = self._board(table, kept)
+        base = board.totals.edition if where is None else SelectedEdition(board.totals.edition, nodes)
+        if others:
+            data = board.totals.data if where is None else board.totals.data.take(nodes.rows)
+            totals = _sum(data, [by_plugin[plugin] for plugin in others])
+            return ScoreOutcome(nodes, by_plugin, totals, base=base, added=others, basis=board.basis)
+        best = board.leaders.positions() if where is None else board.best_of(where)
+        return ScoreOutcome(nodes, by_plugin, base, best=best, best_of=table, base=base, basis=board.basis)
 
     def _board(self, nodes: NodeTable, scores: Sequence[KeptScores]) -> Board:
         key = tuple([own.key for own in scores])
@@ -305,7 +331,7 @@ class KeptAnswers:
     def _kept(
         self, shelves: dict[str, _Shelf[T]], bound: Bound, state: CycleState, pod: Pod
     ) -> _Kept[T] | Status | None:
-        """Where the answer is kept; None if it must not be, a Status if the plugin cannot say."""
+        """Where the answer is kept; None if it must not be, or not yet; a Status if the plugin cannot say."""
         template = state.template
         if template is None:
             return None
@@ -317,13 +343,20 @@ class KeptAnswers:
             sign = template.sign(bound, pod)
         except Exception as error:
             return Status.failed(f"sign: {type(error).__name__}: {error}")
-        kept = template.kept[bound] = None if sign is None else self._shelved(shelves, bound, sign)
+        if sign is None:
+            template.kept[bound] = None
+            return None
+        kept = self._shelved(shelves, bound, sign)
+        if kept is not None:
+            template.kept[bound] = kept
         return kept
 
-    def _shelved(self, shelves: dict[str, _Shelf[T]], bound: Bound, sign: Hashable) -> _Kept[T]:
-        shelf = shelves.setdefault(bound.name, _Shelf())
+    def _shelved(self, shelves: dict[str, _Shelf[T]], bound: Bound, sign: Hashable) -> _Kept[T] | None:
+        shelf = shelves.get(bound.name)
+        if shelf is None:
+            shelf = shelves[bound.name] = _Shelf()
         kept = shelf.get(sign)
-        if kept is None:
+        if kept is None and shelf.comes_again(sign):
             reads = bound.plugin.reads
             kept = _Kept(reads, self._log(reads))
             shelf.put(sign, kept)
@@ -341,6 +374,17 @@ def _are_in_range(scores: IntArray) -> bool:
     return bool(scores.view(np.uint64).max() <= MAX_SCORE)  # negative ones are vast then
 
 
+def _are_even(scores: IntArray) -> bool:
+    return bool((scores == scores[:1]).all())
+
+
+def _sum(totals: IntArray, others: Sequence[PluginScores]) -> IntArray:
+    totals = totals + others[0].weighted
+    for own in others[1:]:
+        totals += own.weighted
+    return totals
+
+
 def _merged(whole: Verdict, part: Verdict, rows: IntArray) -> Verdict | None:
     """*whole* with the answers of *part* at *rows*; None where *part* gives a reason that *whole* has not."""
     if whole.accepts_all and part.accepts_all:
@@ -349,10 +393,12 @@ def _merged(whole: Verdict, part: Verdict, rows: IntArray) -> Verdict | None:
     if whole.statuses or part.statuses or not fresh.keys() <= {(r.reason, r.code) for r in whole.rejections}:
         return None
     rejections = []
+    is_same = True
     for where, reason, code in whole.rejections:
         answers = fresh.get((reason, code), False)
         if (where[rows] != answers).any():
             where = where.copy()
             where[rows] = answers
+            is_same = False
         rejections.append(Rejection(where, reason, code))
-    return Verdict(whole.n_nodes, tuple(rejections))
+    return whole if is_same else Verdict(whole.n_nodes, tuple(rejections))

@@ -227,11 +227,12 @@ class SchedulingCycle:
         self, feasible: NodeTable, scores: ScoreOutcome | None, diagnosis: Diagnosis, record: Record
     ) -> Decision:
         n_rejected = diagnosis.outcome.n_rejected if diagnosis.outcome is not None else 0
-        position = 0
+        nodes, position = feasible, 0
         if scores is not None:
-            position = self._pick(scores.best())
+            nodes, best = scores.best()
+            position = self._pick(best)
             record.note_scores(scores)
-        record.node_name = feasible[position].name
+        record.node_name = nodes[position].name
         return Decision(
             Status.success(),
             record,

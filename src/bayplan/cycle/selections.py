@@ -29,9 +29,9 @@ class Selections:
             return outcome.nodes
         combined = outcome.combined
         if combined is None:
-            return self._table(outcome)
+            return outcome.nodes if outcome.feasible.all() else self._table(outcome)
         if combined.passed is None:
-            combined.passed = self._table(outcome)
+            combined.passed = self._table(outcome)  # not all of them: somebody rejected one
         return combined.passed
 
     def _table(self, outcome: FilterOutcome) -> NodeTable:
@@ -39,10 +39,8 @@ class Selections:
             self._membership = self._snapshot.membership
             self._tables.clear()
         feasible = outcome.feasible
-        if feasible.all():
-            return outcome.nodes
         key = feasible.tobytes()
         table = self._tables.get(key)
         if table is None:
-            table = self._tables[key] = outcome.nodes.select(feasible.nonzero()[0])
+            table = self._tables[key] = outcome.nodes.select_where(feasible)
         return table

@@ -9,6 +9,7 @@ from bayplan.framework.answers import MAX_SCORE, MIN_SCORE, Answers, AskAlways, 
 from bayplan.framework.binding import BindingRunner, BindPlan
 from bayplan.framework.calls import Bound, Caller, Observer
 from bayplan.framework.candidates import Candidate, Considered, Victims
+from bayplan.framework.classes import ClassScores
 from bayplan.framework.construct import construct, construct_profile
 from bayplan.framework.contract import PluginError, check_class
 from bayplan.framework.diagnosis import Diagnosis
@@ -27,7 +28,17 @@ from bayplan.framework.handle import (
     WaitingPod,
     WaitingPods,
 )
-from bayplan.framework.nodes import Domains, LabelColumn, NodeInfo, NodeTable, PodQuery, TermColumn, TermKind
+from bayplan.framework.nodes import (
+    CountClasses,
+    Derived,
+    Domains,
+    LabelColumn,
+    NodeInfo,
+    NodeTable,
+    PodQuery,
+    TermColumn,
+    TermKind,
+)
 from bayplan.framework.normalize import default_normalize
 from bayplan.framework.outcomes import Decided, FilterOutcome, PluginScores, ScoreOutcome
 from bayplan.framework.plugin import (
@@ -47,7 +58,7 @@ from bayplan.framework.runner import PermitOutcome, PreFilterOutcome, Runner
 from bayplan.framework.searching import Search
 from bayplan.framework.state import CycleState
 from bayplan.framework.status import SUCCESS, Code, Status
-from bayplan.framework.verdict import BoolArray, IntArray, Rejection, Verdict
+from bayplan.framework.verdict import BoolArray, FloatArray, IntArray, Rejection, Verdict, extremes, has_any
 
 __all__ = [
     "MAX_SCORE",
@@ -65,18 +76,22 @@ __all__ = [
     "Bound",
     "Caller",
     "Candidate",
+    "ClassScores",
     "Client",
     "Clock",
     "ClusterEvent",
     "Code",
     "Considered",
+    "CountClasses",
     "CycleState",
     "Decided",
+    "Derived",
     "Diagnosis",
     "Domains",
     "Evaluation",
     "EventRecorder",
     "FilterOutcome",
+    "FloatArray",
     "Handle",
     "Hint",
     "Informers",
@@ -122,6 +137,8 @@ __all__ = [
     "construct",
     "construct_profile",
     "default_normalize",
+    "extremes",
+    "has_any",
     "registered_events",
     "scores_alone",
 ]

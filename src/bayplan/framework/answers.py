@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from bayplan.framework.calls import Bound, Caller, wrapped
+from bayplan.framework.classes import ClassedScores, ClassScores
 from bayplan.framework.nodes import NodeTable
 from bayplan.framework.outcomes import FreshScores, PluginScores, ScoreOutcome
 from bayplan.framework.plugin import looks_at_scores_alone
 from bayplan.framework.state import CycleState
 from bayplan.framework.status import Status
-from bayplan.framework.verdict import IntArray, Verdict
+from bayplan.framework.verdict import IntArray, Verdict, extremes
 
 if TYPE_CHECKING:
     from bayplan.model import Pod
@@ -85,17 +86,28 @@ class AskAlways:
         return by_plugin if isinstance(by_plugin, Status) else self.outcome(nodes, by_plugin)
 
     def scores(self, scorer: Scorer, state: CycleState, pod: Pod, nodes: NodeTable) -> PluginScores | Status:
-        raw = self.raw_scores(scorer.bound, state, pod, nodes)
+        raw = self._asked(scorer.bound, state, pod, nodes)
         if isinstance(raw, Status):
             return raw
+        if isinstance(raw, ClassScores):
+            return self._finish_classes(scorer, state, pod, nodes, raw)
         return self.finish(scorer, state, pod, nodes, raw)
 
     def raw_scores(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray | Status:
         """What the plugin's Score gives."""
+        raw = self._asked(bound, state, pod, nodes)
+        return raw.at_nodes() if isinstance(raw, ClassScores) else raw
+
+    def _asked(
+        self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable
+    ) -> IntArray | ClassScores | Status:
+        raw: IntArray | ClassScores | Status
         if bound.is_per_node:
             raw = self._one_by_one(bound, state, pod, nodes)
         else:
-            raw = checked_scores(self._caller.call(bound, state, pod, nodes), len(nodes))
+            answer = self._caller.call(bound, state, pod, nodes)
+            is_classed = isinstance(answer, ClassScores)
+            raw = checked_classes(answer, len(nodes)) if is_classed else checked_scores(answer, len(nodes))
         return score_failed(bound, raw) if isinstance(raw, Status) else raw
 
     def _one_by_one(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray | Status:
@@ -118,18 +130,40 @@ class AskAlways:
         self, scorer: Scorer, state: CycleState, pod: Pod, nodes: NodeTable, raw: IntArray
     ) -> FreshScores | Status:
         """Normalise and weigh *raw*; every score must lie in 0..100 then."""
-        normalized = raw
-        if scorer.normalize is not None:
-            copy = raw.copy()
-            answer = self._caller.call(scorer.normalize, state, pod, copy, nodes)
-            checked = checked_scores(copy if answer is None else answer, len(nodes))
-            if isinstance(checked, Status):
-                return _failed("running Normalize on Score plugins", scorer.bound, checked)
-            normalized = checked
-        if len(normalized) and (normalized.max() > MAX_SCORE or normalized.min() < MIN_SCORE):
-            return _out_of_range(scorer.bound, normalized)
+        normalized = self._normalized(scorer, state, pod, nodes, raw)
+        if isinstance(normalized, Status):
+            return normalized
         weighted = normalized if scorer.weight == 1 else normalized * scorer.weight
         return FreshScores(raw, normalized, weighted, scorer.weight)
+
+    def _finish_classes(
+        self, scorer: Scorer, state: CycleState, pod: Pod, nodes: NodeTable, raw: ClassScores
+    ) -> ClassedScores | Status:
+        """The same for the classes that nodes are in."""
+        classes, scores, present = raw
+        normalized = self._normalized(scorer, state, pod, nodes, scores if present is None else scores[present])
+        if isinstance(normalized, Status):
+            return normalized
+        if present is not None:
+            of_present, normalized = normalized, np.zeros_like(scores)
+            normalized[present] = of_present
+        return ClassedScores(classes, scores, normalized, scorer.weight)
+
+    def _normalized(
+        self, scorer: Scorer, state: CycleState, pod: Pod, nodes: NodeTable, scores: IntArray
+    ) -> IntArray | Status:
+        if scorer.normalize is not None:
+            copy = scores.copy()
+            answer = self._caller.call(scorer.normalize, state, pod, copy, nodes)
+            checked = checked_scores(copy if answer is None else answer, len(scores))
+            if isinstance(checked, Status):
+                return _failed("running Normalize on Score plugins", scorer.bound, checked)
+            scores = checked
+        if len(scores):
+            lowest, highest = extremes(scores)
+            if lowest < MIN_SCORE or highest > MAX_SCORE:
+                return _out_of_range(scorer.bound, scores)
+        return scores
 
     def outcome(self, nodes: NodeTable, by_plugin: Mapping[str, PluginScores]) -> ScoreOutcome:
         """The sum of the weighted scores."""
@@ -166,6 +200,12 @@ def checked_scores(answer: Any, n_nodes: int) -> IntArray | Status:
         return answer.astype(np.int64, copy=False)
     got = f"{answer.dtype} of shape {answer.shape}" if isinstance(answer, np.ndarray) else type(answer).__name__
     return Status.failed(f"scores must be whole numbers of shape ({n_nodes},), got {got}")
+
+
+def checked_classes(answer: ClassScores, n_nodes: int) -> ClassScores | Status:
+    if answer.are_about(n_nodes):
+        return answer
+    return Status.failed(f"scores by class must have a class with a score for each of {n_nodes} nodes")
 
 
 def _no_score(answer: Any) -> Status | None:

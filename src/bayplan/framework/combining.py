@@ -10,7 +10,7 @@ from bayplan.framework.calls import Bound
 from bayplan.framework.nodes import NodeTable
 from bayplan.framework.outcomes import Combined
 from bayplan.framework.status import Status
-from bayplan.framework.verdict import BoolArray, Verdict
+from bayplan.framework.verdict import BoolArray, Verdict, has_any
 
 
 class Remembered:
@@ -81,7 +81,7 @@ class Combining:
     @property
     def leaves_none(self) -> bool:
         """Whether every node is rejected, so that there is nothing left to ask about."""
-        return self._is_complete and bool(self.result.verdicts) and not self.result.combined.feasible.any()
+        return self._is_complete and bool(self.result.verdicts) and not has_any(self.result.combined.feasible)
 
     def finish(self) -> Remembered:
         if not self._is_complete:

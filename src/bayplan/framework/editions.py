@@ -6,8 +6,11 @@ them later, which few do. So there is one array; whoever holds an `Edition` of i
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 
+from bayplan.framework.nodes import NodeTable
 from bayplan.framework.verdict import IntArray
 
 
@@ -63,6 +66,23 @@ class LiveColumn:
         return overwritten
 
 
-def read_column(column: IntArray | Edition) -> IntArray:
+class SelectedEdition:
+    """A column of a whole table as it was at one time, for some of its nodes."""
+
+    __slots__ = ("_edition", "_nodes")
+
+    def __init__(self, edition: Edition, nodes: NodeTable) -> None:
+        self._edition = edition
+        self._nodes = nodes
+
+    def array(self) -> IntArray:
+        return self._edition.array()[self._nodes.rows]
+
+
+#: A column that takes no room of its own.
+LightColumn: TypeAlias = Edition | SelectedEdition
+
+
+def read_column(column: IntArray | LightColumn) -> IntArray:
     """A column, whichever form it is held in."""
     return column if isinstance(column, np.ndarray) else column.array()

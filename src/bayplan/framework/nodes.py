@@ -10,7 +10,7 @@ Units: cpu in milli-cores, everything else in its base unit (bytes, pieces), as 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayplan.framework.status import Code
-from bayplan.framework.verdict import BoolArray, IntArray, Verdict
+from bayplan.framework.verdict import BoolArray, FloatArray, IntArray, Verdict
 from bayplan.model import parse_int64
 
 if TYPE_CHECKING:
@@ -103,13 +103,17 @@ class Domains:
         #: Whether each node is a domain of its own, numbered as the nodes are.
         self.is_node = is_node
 
+    @property
+    def n_entries(self) -> int:
+        """How many entries an array like that of `totals` has."""
+        return self.n_domains + (self.missing is not None)
+
     def totals(self, column: IntArray) -> IntArray:
         """What the nodes of each domain have together; nodes without the label share an entry at the end."""
         if self.is_node:
             return column
-        n_entries = self.n_domains + (self.missing is not None)
         # Sums in float64 are exact up to 2^53.
-        return np.bincount(self.of_node, weights=column, minlength=n_entries).astype(np.int64)
+        return np.bincount(self.of_node, weights=column, minlength=self.n_entries).astype(np.int64)
 
     def at_nodes(self, per_domain: NDArray[Any]) -> NDArray[Any]:
         """What each node's domain has, from an array like that of `totals`."""
@@ -119,6 +123,21 @@ class Domains:
         """The same domains, for the nodes at *positions* only."""
         missing = None if self.missing is None else self.missing[positions]
         return Domains(self.of_node[positions], self.n_domains, missing)
+
+
+class CountClasses(NamedTuple):
+    """Nodes by a count and by their topology domain; nodes without the label are a domain at the end."""
+
+    #: int64, shape (n_nodes,): the node's count times the number of domains, plus the number of its own.
+    classes: IntArray
+    #: int64: how many nodes are in each class, up to the last one that has any or further.
+    sizes: IntArray
+
+    @classmethod
+    def of(cls, counts: IntArray, domains: Domains) -> CountClasses:
+        classes: IntArray = counts * domains.n_entries
+        classes += domains.of_node
+        return cls(classes, np.bincount(classes))
 
 
 class PodQuery(NamedTuple):
@@ -154,6 +173,19 @@ class TermColumn(NamedTuple):
     in_domains: IntArray
 
 
+class Derived(NamedTuple):
+    """Columns that were worked out; read-only, and not to be held beyond the call."""
+
+    #: float64, shape (n_lines, n_nodes)
+    columns: FloatArray
+    #: float64, shape (n_lines,): no entry of the line is below; NaN where one is NaN, or was a short time ago.
+    least: FloatArray
+
+    @classmethod
+    def of(cls, columns: FloatArray) -> Derived:
+        return cls(columns, columns.min(axis=-1, initial=np.inf))
+
+
 class NodeTable(ABC):
     """Nodes as columns. `len(nodes)` is n_nodes; entry *i* of every column speaks of node *i*."""
 
@@ -168,6 +200,12 @@ class NodeTable(ABC):
     @abstractmethod
     def is_whole(self) -> bool:
         """Whether this is every node of the snapshot, in the snapshot's order."""
+
+    @property
+    def where(self) -> BoolArray | None:
+        """bool, one entry per node of the snapshot: those that are in this table, which has them in the snapshot's
+        order. None where all are, or where that is not known; `rows` always is, and takes longer."""
+        return None
 
     @property
     def has_pods(self) -> bool:
@@ -192,6 +230,10 @@ class NodeTable(ABC):
     @abstractmethod
     def select(self, positions: IntArray) -> NodeTable:
         """The table of the nodes at *positions*, in that order."""
+
+    def select_where(self, mask: BoolArray) -> NodeTable:
+        """The same for the nodes in *mask*, which nobody changes any more."""
+        return self.select(mask.nonzero()[0])
 
     @abstractmethod
     def position(self, name: str) -> int | None:
@@ -256,6 +298,10 @@ class NodeTable(ABC):
         up to date as well."""
         return self.domains(key).totals(self.count_pods(query))
 
+    def count_classes(self, key: str, query: PodQuery) -> CountClasses:
+        """The nodes by how many pods on them match *query*, and by their domain; kept up to date as well."""
+        return CountClasses.of(self.count_pods(query), self.domains(key))
+
     @property
     @abstractmethod
     def has_affinity_terms(self) -> bool:
@@ -286,6 +332,16 @@ class NodeTable(ABC):
     def exclusive_disks(self) -> IntArray:
         """How many volumes of the pods on the node are disks that cannot be shared at will: GCE persistent
         disks, AWS EBS, iSCSI and RBD."""
+
+    # --- what follows from it ---------------------------------------------------------------------
+
+    def derived(self, key: Hashable, make: Callable[[NodeTable], FloatArray]) -> Derived:
+        """What *make* works out from these nodes: float64, shape (n_lines, n_nodes); kept up to date.
+
+        It must follow from *key*, and for each node from the node and the amounts requested on it alone (compare
+        `Reads.RESOURCES`): *make* is asked about the nodes that changed, through a smaller table.
+        """
+        return Derived.of(make(self))
 
     # --- answers ----------------------------------------------------------------------------------
 

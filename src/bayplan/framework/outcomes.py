@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayplan.framework.editions import Edition, read_column
+from bayplan.framework.editions import LightColumn, read_column
 from bayplan.framework.nodes import NodeTable
 from bayplan.framework.status import Code, Status
-from bayplan.framework.verdict import BoolArray, IntArray, Verdict
-from bayplan.observe.record import Basis
+from bayplan.framework.verdict import BoolArray, IntArray, Verdict, has_any
+from bayplan.observe.record import Basis, CompactForm, CompactPluginScores
 
 #: Positions in a table, in order.
 Positions: TypeAlias = list[int] | IntArray
@@ -75,14 +75,19 @@ class Combined:
 
     def add(self, plugin: str, verdict: Verdict) -> Status | None:
         """The next plugin's verdict; gives an ERROR that it has for a node that nobody rejected before."""
-        first = verdict.rejected & self.feasible
-        if not first.any():
+        rejected = verdict.rejected
+        first = rejected.copy() if self._feasible is None else rejected & self._feasible
+        if not has_any(first):
             return None
         if (failure := verdict.failure(first)) is not None:
             return failure
         self.decided.append(Decided(plugin, verdict, first))
-        self._feasible = self.feasible & ~first
+        self._feasible = ~first if self._feasible is None else self._feasible & ~first
         return None
+
+    @property
+    def n_feasible(self) -> int:
+        return len(self.passed) if self.passed is not None else int(np.count_nonzero(self.feasible))
 
     @property
     def rejecting(self) -> tuple[tuple[str, Code], ...]:
@@ -135,15 +140,18 @@ class FilterOutcome:
 
     @property
     def n_rejected(self) -> int:
-        return 0 if self.rejects_none else len(self.nodes) - int(np.count_nonzero(self.feasible))
+        if self.rejects_none:
+            return 0
+        n_feasible = np.count_nonzero(self.feasible) if self.combined is None else self.combined.n_feasible
+        return len(self.nodes) - int(n_feasible)
 
     def override(self, position: int, status: Status) -> None:
         """Settle one node by hand; success makes it feasible."""
+        self._feasible = self.feasible.copy()  # a table may have been made of it
         if self.combined is not None:  # from here on this outcome is like no other
-            self._feasible = self.feasible.copy()
             self.decided = [entry._replace(where=entry.where.copy()) for entry in self.decided]
             self.combined = None
-        self.feasible[position] = status.is_success
+        self._feasible[position] = status.is_success
         for entry in self.decided:
             entry.where[position] = False
         self.overrides.pop(position, None)
@@ -202,8 +210,10 @@ class FilterOutcome:
 
 def _rejecting(decided: Iterable[Decided]) -> Iterator[tuple[str, Code]]:
     for entry in decided:
-        for rejection in entry.verdict.rejections:
-            if (rejection.where & entry.where).any():
+        rejections = entry.verdict.rejections
+        is_only = len(rejections) == 1 and not entry.verdict.statuses
+        for rejection in rejections:
+            if has_any(entry.where if is_only else rejection.where & entry.where):
                 yield entry.plugin, rejection.code
         for position, status in entry.verdict.statuses.items():
             if entry.where[position]:
@@ -229,9 +239,8 @@ class PluginScores(Protocol):
     @property
     def weight(self) -> int: ...
 
-    @property
-    def is_light(self) -> bool:
-        """Whether they take no room of their own, so that records can keep them as they are."""
+    def compacted(self) -> CompactForm:
+        """The same in little space, for a record."""
 
 
 class FreshScores(NamedTuple):
@@ -241,21 +250,26 @@ class FreshScores(NamedTuple):
     normalized: IntArray
     weighted: IntArray
     weight: int
-    is_light: bool = False
+
+    def compacted(self) -> CompactForm:
+        return CompactPluginScores(self.raw, self.normalized, self.weight)
 
 
 class ScoreOutcome:
     """What the Score plugins made of the feasible nodes."""
 
-    __slots__ = ("_best", "_totals", "basis", "by_plugin", "nodes")
+    __slots__ = ("_best", "_best_of", "_totals", "added", "base", "basis", "by_plugin", "nodes")
 
     def __init__(
         self,
         nodes: NodeTable,
         by_plugin: Mapping[str, PluginScores],
-        totals: IntArray | Edition,
+        totals: IntArray | LightColumn,
         *,
         best: Positions | None = None,
+        best_of: NodeTable | None = None,
+        base: LightColumn | None = None,
+        added: Sequence[str] = (),
         basis: Basis | None = None,
     ) -> None:
         self.nodes = nodes
@@ -263,6 +277,12 @@ class ScoreOutcome:
         self._totals = totals
         #: Where somebody keeps it up to date: `best` as of now.
         self._best = best
+        #: The table that those are positions in.
+        self._best_of = nodes if best_of is None else best_of
+        #: What the totals can be made of again: a column that takes no room, None if there is none, and the
+        #: plugins whose scores come on top.
+        self.base = base
+        self.added = added
         #: What the columns share with those of other outcomes; None where they share nothing.
         self.basis = basis
 
@@ -271,17 +291,13 @@ class ScoreOutcome:
         """int64, shape (n_nodes,)."""
         return read_column(self._totals)
 
-    @property
-    def light_totals(self) -> Edition | None:
-        """The totals in the form that takes no room; None where there is none."""
-        return self._totals if isinstance(self._totals, Edition) else None
-
-    def best(self) -> Positions:
-        """The positions with the highest total, in order."""
+    def best(self) -> tuple[NodeTable, Positions]:
+        """The nodes with the highest total: a table, which may have others as well, and their positions in it, in
+        order."""
         if self._best is not None:
             best, self._best = self._best, None  # the next pod changes it
-            return best
-        return highest(self.totals)
+            return self._best_of, best
+        return self.nodes, highest(self.totals)
 
     def with_totals(self, totals: IntArray) -> ScoreOutcome:
         return ScoreOutcome(self.nodes, self.by_plugin, totals)

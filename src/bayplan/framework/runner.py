@@ -119,7 +119,7 @@ class Runner:
         result = PreFilterResult()
         narrowed_by: set[str] = set()
         refusal = SUCCESS
-        learned = Steps() if template.pre_filter is None else None
+        learned = Steps() if template.is_common and template.pre_filter is None else None
         for step in self._plugins.on("preFilter") if template.pre_filter is None else template.pre_filter.steps:
             if isinstance(step, Alike):
                 state.update(step.values)
@@ -182,7 +182,9 @@ class Runner:
         """
         if search is not None and self._is_costly(state):
             return self._search(state, pod, nodes, search)
-        template = state.template if nodes.is_whole else None
+        template = state.template
+        if template is not None and not (template.is_common and nodes.is_whole):
+            template = None
         combining = Combining(nodes, self._filtered.get(template) if template is not None else None)
         if len(nodes):
             error = self._combine(combining, state, pod, nodes)
@@ -335,7 +337,7 @@ class Runner:
     def _pre_score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status:
         template = state.template
         known = template.pre_score if template is not None else None
-        learned = Steps() if known is None else None
+        learned = Steps() if template is not None and template.is_common and known is None else None
         for step in self._plugins.on("preScore") if known is None else known.steps:
             if isinstance(step, Alike):
                 state.update(step.values)

@@ -4,6 +4,8 @@ Pods of one template differ in nothing but their names. For them a plugin that l
 same answer every time, so it is asked once: plugins that declare what they read (`Plugin.reads`), and those
 that answer SKIP with `Status.skip_alike()`. All others are asked for every pod. When an object other than a node
 or a pod changes, everything is forgotten.
+
+Nothing is learned from the first pod of a template: many are the only ones of their kind.
 """
 
 from __future__ import annotations
@@ -60,11 +62,13 @@ class Steps:
 class Template:
     """What is known of pods alike."""
 
-    __slots__ = ("exemplar", "kept", "known", "pre_filter", "pre_score", "signs", "standing")
+    __slots__ = ("exemplar", "is_common", "kept", "known", "pre_filter", "pre_score", "signs", "standing")
 
     def __init__(self, exemplar: Pod) -> None:
         #: The first such pod; what was worked out about it holds for the others.
         self.exemplar = exemplar
+        #: Whether there has been a second such pod, so that it pays to remember something for the next.
+        self.is_common = False
         self.pre_filter: Steps | None = None
         self.pre_score: Steps | None = None
         #: Plugin name → its sign for these pods.
@@ -115,6 +119,7 @@ class Templates:
             return Template(pod)
         template = self._by_key.get(key)
         if template is not None:
+            template.is_common = True
             pod.share_derived(template.exemplar)
         else:
             template = self._by_key[key] = Template(pod)

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from bayplan.model.memo import cached_property
 from bayplan.model.pod_spec import PodSpec
 from bayplan.model.pod_status import ContainerStatus, PodStatus
+from bayplan.model.resource_names import CPU, MEMORY
 from bayplan.model.resources import (
     DEFAULT_OPTIONS,
     SPEC_ONLY,
@@ -23,11 +24,20 @@ from bayplan.model.resources import (
 
 
 class RequestSummary:
-    """What a pod requests, with the feature gates of 1.36; each form is computed when first asked for."""
+    """What a pod requests, with the feature gates of 1.36; each form is computed when first asked for.
+
+    Most pods have all forms alike: no status says otherwise, and every container requests cpu and memory.
+    """
 
     def __init__(self, spec: PodSpec, status: PodStatus) -> None:
         self._spec = spec
         self._status = status
+
+    @cached_property
+    def _leaves_no_gaps(self) -> bool:
+        """Whether every container requests cpu and memory, so that no defaults are filled in."""
+        containers = (*self._spec.containers, *self._spec.init_containers)
+        return all(CPU in each.resources.requests and MEMORY in each.resources.requests for each in containers)
 
     @cached_property
     def all_requests(self) -> Resources:
@@ -42,18 +52,23 @@ class RequestSummary:
     @cached_property
     def spec_requests(self) -> Resources:
         """What the pod needs to fit on a node: like `requests`, but by its spec alone, and never below 0."""
-        needed = counted(pod_requests(self._spec, self._status, SPEC_ONLY))
+        needed = self.requests
+        if self._status.tells_resources:
+            needed = counted(pod_requests(self._spec, self._status, SPEC_ONLY))
         return MappingProxyType({name: max(0, amount) for name, amount in needed.items()})
 
     @cached_property
     def nonzero_requests(self) -> Resources:
         """cpu and memory that the pod adds to its node for scoring (NodeInfo's NonZeroRequested)."""
-        return nonzero_requests(self._spec, self._status, self.all_requests)
+        requests = self.all_requests
+        if self._leaves_no_gaps:
+            return MappingProxyType({CPU: requests.get(CPU, 0), MEMORY: requests.get(MEMORY, 0)})
+        return nonzero_requests(self._spec, self._status, requests)
 
     @cached_property
     def scoring_requests(self) -> Resources:
         """All requests of the pod being scored, cpu and memory filled in for every container without."""
-        return scoring_requests(self._spec, self._status)
+        return self.all_requests if self._leaves_no_gaps else scoring_requests(self._spec, self._status)
 
 
 def summarize_requests(spec: PodSpec, status: PodStatus) -> RequestSummary:

@@ -133,9 +133,9 @@ class _Calculation(Generic[_Amount]):
         self.status = status
         self.options = options
         self.parse: Callable[[QuantityText], _Amount] = parse
-        self.missing: dict[str, _Amount] = self._parsed(missing)
+        self.missing: dict[str, _Amount] = self._parsed(missing) if missing else {}
         self.statuses: dict[str, ContainerStatus] = {}
-        if options.use_status:
+        if options.use_status and (status.container_statuses or status.init_container_statuses):
             self.statuses = {
                 each.name: each for each in (*status.container_statuses, *status.init_container_statuses)
             }
@@ -155,7 +155,8 @@ class _Calculation(Generic[_Amount]):
         # 4. What the pod requests as a whole replaces the sum; overhead comes on top.
         if self.options.pod_level and has_pod_level_requests(self.spec):
             total.update(self._pod_level())
-        _add(total, self._parsed(self.spec.overhead))
+        if self.spec.overhead:
+            _add(total, self._parsed(self.spec.overhead))
         return total
 
     def _init_containers(self, total: dict[str, _Amount]) -> dict[str, _Amount]:

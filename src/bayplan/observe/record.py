@@ -52,8 +52,11 @@ class ScoreView(Protocol):
     def totals(self) -> Any: ...
 
     @property
-    def light_totals(self) -> Any | None:
-        """What the totals can be made of again, where that takes no room."""
+    def base(self) -> Any | None:
+        """What the totals can be made of again, with the scores of `added` on top; None if nothing."""
+
+    @property
+    def added(self) -> Sequence[str]: ...
 
     @property
     def basis(self) -> Basis | None:
@@ -176,7 +179,7 @@ class Record:
 class CompactScores:
     """The scores of an attempt in little space; reads like the framework's ScoreOutcome."""
 
-    __slots__ = ("_totals", "basis", "by_plugin", "light_totals", "made_of", "n_bytes", "nodes")
+    __slots__ = ("_totals", "added", "base", "basis", "by_plugin", "made_of", "n_bytes", "nodes")
 
     def __init__(self, scores: ScoreView, last: CompactScores | None = None, *, wide: bool = False) -> None:
         """*wide*: the totals may be beyond 32 bits, because extenders' scores have no bounds."""
@@ -195,30 +198,51 @@ class CompactScores:
                 self.by_plugin[plugin] = self._compact(own)
         if last is not None:
             last.made_of = {}
-        self.light_totals = scores.light_totals
+        self.base, self.added = scores.base, scores.added
         self._totals: Any = None
-        if self.light_totals is None:
+        if self.base is None:
             self._totals = scores.totals if wide else scores.totals.astype(np.int32)
             self.n_bytes += int(self._totals.nbytes)
 
-    def _compact(self, own: Any) -> Any:
-        if own.is_light:
-            return own
-        compact = CompactPluginScores(own.raw, own.normalized, own.weight)
+    def _compact(self, own: Any) -> CompactForm:
+        compact: CompactForm = own.compacted()
         self.n_bytes += compact.n_bytes
         return compact
 
     @property
     def totals(self) -> Any:
-        return self._totals if self.light_totals is None else self.light_totals.array()
+        if self.base is None:
+            return self._totals
+        totals = self.base.array()
+        for plugin in self.added:
+            totals += self.by_plugin[plugin].weighted
+        return totals
+
+
+class CompactForm(Protocol):
+    """One plugin's scores in little space: the framework's PluginScores, and what they take."""
+
+    @property
+    def raw(self) -> Any: ...
+
+    @property
+    def normalized(self) -> Any: ...
+
+    @property
+    def weighted(self) -> Any: ...
+
+    @property
+    def weight(self) -> int: ...
+
+    @property
+    def n_bytes(self) -> int:
+        """What is here and nowhere else."""
 
 
 class CompactPluginScores:
     """One plugin's scores: the raw ones in as few bytes as they need, the normalised ones in one each."""
 
     __slots__ = ("normalized", "raw", "weight")
-
-    is_light: Final = True
 
     def __init__(self, raw: Any, normalized: Any, weight: int) -> None:
         self.normalized = normalized.astype(np.uint8)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bayplan.framework import Code
+from bayplan.framework import Code, has_any
 
 if TYPE_CHECKING:
     from bayplan.framework import BoolArray, IntArray, NodeTable, TermColumn, Verdict
@@ -41,7 +41,7 @@ class Rejected(NamedTuple):
             else:
                 first = where > seen
                 seen = seen | where
-                if not first.any():
+                if not has_any(first):
                     continue
             verdict = verdict.reject(first, reason, code)
         return verdict
@@ -89,7 +89,7 @@ def _share_domain(nodes: NodeTable, counts: Iterable[tuple[str, IntArray]]) -> B
         taken = in_domains > 0
         if domains.missing is not None:
             taken[-1] = False
-        if taken.any():
+        if has_any(taken):
             mask = _or(mask, domains.at_nodes(taken))
     return mask
 

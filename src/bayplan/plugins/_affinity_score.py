@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from bayplan.framework import MAX_SCORE, TermKind
+from bayplan.framework import MAX_SCORE, ClassScores, TermKind, extremes
 from bayplan.plugins._affinity_terms import Namespaces, Target
 
 if TYPE_CHECKING:
     from bayplan.framework import IntArray, NodeTable
     from bayplan.model import Pod
+
+#: More different scores than this are normalised node by node.
+MAX_CLASSES: Final = 512
 
 
 class Preference(NamedTuple):
@@ -51,9 +54,11 @@ def affinity_scores(nodes: NodeTable, preferences: Iterable[Preference]) -> IntA
     by_key: dict[str, IntArray] = {}
     applies = False
     for key, weight, in_domains in preferences:
-        applies = applies or bool(in_domains[: nodes.domains(key).n_domains].any())
-        weighed = in_domains * weight
-        by_key[key] = by_key[key] + weighed if key in by_key else weighed
+        applies = applies or _counts_any(in_domains[: nodes.domains(key).n_domains])
+        if key not in by_key:
+            by_key[key] = in_domains * weight
+        else:
+            by_key[key] += in_domains if weight == 1 else in_domains * weight
     if not applies:
         return None
     scores: IntArray | None = None
@@ -66,9 +71,22 @@ def affinity_scores(nodes: NodeTable, preferences: Iterable[Preference]) -> IntA
     return scores
 
 
+def _counts_any(counts: IntArray) -> bool:
+    return bool(len(counts) and counts[counts.argmax()] > 0)
+
+
+def by_class(scores: IntArray) -> IntArray | ClassScores:
+    """The nodes by their score, where there are few: then few are normalised."""
+    lowest, highest = extremes(scores) if len(scores) else (0, MAX_CLASSES)
+    if highest - lowest >= MAX_CLASSES:
+        return scores
+    # Between the two, no node need have a score: only the lowest and the highest matter to the others.
+    return ClassScores(scores - lowest if lowest else scores, np.arange(lowest, highest + 1))
+
+
 def normalized(scores: IntArray) -> IntArray:
     """Stretched so that the lowest is 0 and the highest 100; all 0 if they are equal."""
-    lowest, highest = int(scores.min()), int(scores.max())
+    lowest, highest = extremes(scores)
     if lowest == highest:
         return np.zeros_like(scores)
     stretched = (scores - lowest) / float(highest - lowest)

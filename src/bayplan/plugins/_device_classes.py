@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 API_VERSION: Final = "resource.k8s.io/v1"
 #: Every class stands for a resource of this prefix and its own name, besides the one it may name.
 IMPLICIT_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
+#: One for all: Python makes a new one for every call.
+_NONE: Final[frozenset[str]] = frozenset()
 
 
 class DeviceClasses:
@@ -27,9 +29,10 @@ class DeviceClasses:
 
     def backed(self, resources: Iterable[str]) -> frozenset[str]:
         """Those of *resources* that a device class stands behind."""
-        candidates = [name for name in resources if is_dra_extended_resource_name(name)]
+        # All such names have a domain; cpu and memory have none.
+        candidates = [name for name in resources if "/" in name and is_dra_extended_resource_name(name)]
         if not candidates:
-            return frozenset()
+            return _NONE
         known = {name for each in self._lister.list() for name in resource_names(each)}
         return frozenset(known.intersection(candidates))
 

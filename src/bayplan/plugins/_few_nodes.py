@@ -63,6 +63,26 @@ def few_usages(
     return usages
 
 
+class Counting:
+    """Which of the configured resources count for a pod; the same for almost all pods."""
+
+    def __init__(self, resources: Sequence[ResourceSpec]) -> None:
+        self._resources = resources
+        self._always = [each for each in resources if each.name in _NATIVE]
+        #: Those that count for any pod.
+        self.always = self._split(self._always)
+
+    def for_pod(self, requests: Mapping[str, int]) -> tuple[Sequence[str], Sequence[int]]:
+        """Their names and their weights."""
+        if len(self._always) == len(self._resources):
+            return self.always
+        return self._split([each for each in self._resources if counts(each.name, requests.get(each.name, 0))])
+
+    @staticmethod
+    def _split(resources: Sequence[ResourceSpec]) -> tuple[Sequence[str], Sequence[int]]:
+        return tuple([each.name for each in resources]), tuple([each.weight for each in resources])
+
+
 def counts(name: str, request: int) -> bool:
     """Whether the resource counts for a pod with this request."""
     if name in _NATIVE:
@@ -95,12 +115,13 @@ def balance_scores(usages: Sequence[FewUsage], n_nodes: int) -> IntArray:
             if capacity:
                 with_pod.append(min((taken + request) / capacity, 1.0))
                 without_pod.append(min(taken / capacity, 1.0))
-        change = _HALF + _balance(with_pod) - _balance(without_pod)
+        change = _HALF + few_evenness(with_pod) - few_evenness(without_pod)
         scores.append(_HALF + (change + (change < 0) >> 1))
     return np.array(scores, dtype=np.int64)
 
 
-def _balance(fractions: Sequence[float]) -> int:
+def few_evenness(fractions: Sequence[float]) -> int:
+    """`_resource_scores.evenness` of one node."""
     if len(fractions) < 2:
         return MAX_SCORE
     if len(fractions) == 2:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from bayplan.framework import MAX_SCORE, BoolArray, IntArray, NodeTable
+from bayplan.framework import MAX_SCORE, BoolArray, FloatArray, IntArray, NodeTable
 from bayplan.model import CPU, MEMORY
 from bayplan.plugins._few_nodes import counts
 
@@ -156,3 +156,19 @@ def quotient(numerators: IntArray, divisors: IntArray | int) -> IntArray:
     quotients: IntArray = numerators // divisors
     quotients += (quotients < 0) & (numerators % divisors != 0)
     return quotients
+
+
+def evenness(fractions: Sequence[FloatArray] | FloatArray) -> FloatArray:
+    """How near two or more shares are to each other: whole numbers from 0 to 100, less the more they differ (by
+    standard deviation). The order of operations is Go's, to the bit."""
+    if len(fractions) == 2:
+        deviation = fractions[0] - fractions[1]
+        deviation *= 0.5
+        np.abs(deviation, out=deviation)
+    else:
+        mean = sum(fractions[1:], start=fractions[0]) / len(fractions)
+        squares = [(fraction - mean) * (fraction - mean) for fraction in fractions]
+        deviation = np.sqrt(sum(squares[1:], start=squares[0]) / len(fractions))
+    even = np.subtract(1, deviation, out=deviation)
+    even *= MAX_SCORE
+    return np.trunc(even, out=even)

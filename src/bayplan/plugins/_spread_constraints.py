@@ -33,6 +33,12 @@ class Constraint(NamedTuple):
     honors_affinity: bool = True
     #: Whether only nodes whose taints the pod tolerates count.
     honors_taints: bool = False
+    #: The pods that it counts; none as long as it is nobody's constraint.
+    query: PodQuery = PodQuery(frozenset(), (NOTHING,))
+
+    def of(self, namespace: str) -> Constraint:
+        """The constraint of a pod in *namespace*."""
+        return self._replace(query=PodQuery(frozenset((namespace,)), (self.selector,), terminating=False))
 
 
 #: upstream systemDefaultConstraints
@@ -75,12 +81,14 @@ class Constraints:
         """The pod's constraints with that `whenUnsatisfiable`, else the default ones. Raises SelectorError."""
         if written := pod.spec.topology_spread_constraints:
             return tuple(
-                _constraint(each, _selector(each, pod)) for each in written if each.when_unsatisfiable == action
+                _constraint(each, _selector(each, pod)).of(pod.namespace)
+                for each in written
+                if each.when_unsatisfiable == action
             )
         defaults = self._defaults[action]
         if not defaults or (selector := self.selectors.of(pod)).is_empty:
             return ()
-        return tuple(each._replace(selector=selector) for each in defaults)
+        return tuple(each._replace(selector=selector).of(pod.namespace) for each in defaults)
 
 
 def _constraint(written: _Written, selector: Selector) -> Constraint:
@@ -102,28 +110,24 @@ def _selector(written: TopologySpreadConstraint, pod: Pod) -> Selector:
     return selector.with_requirements(*own) if own else selector
 
 
-def count_matching(nodes: NodeTable, pod: Pod, constraint: Constraint) -> IntArray:
+def count_matching(nodes: NodeTable, constraint: Constraint) -> IntArray:
     """How many pods of each node the constraint counts; an empty selector counts none, as in kube-scheduler."""
     if constraint.selector.is_empty:
         return np.zeros(len(nodes), dtype=np.int64)
-    return nodes.count_pods(_query(pod, constraint))
+    return nodes.count_pods(constraint.query)
 
 
 def count_in_domains(
-    nodes: NodeTable, pod: Pod, constraint: Constraint, domains: Domains, counted: BoolArray | None
+    nodes: NodeTable, constraint: Constraint, domains: Domains, counted: BoolArray | None
 ) -> IntArray:
     """The same for each of *domains*, which are those of the constraint's key or fewer; *counted*: the nodes whose
     pods count, None for all."""
     if counted is not None:
-        return domains.totals(count_matching(nodes, pod, constraint) * counted)
+        return domains.totals(count_matching(nodes, constraint) * counted)
     own = nodes.domains(constraint.topology_key)
     if domains is not own or constraint.selector.is_empty:
-        return domains.totals(count_matching(nodes, pod, constraint))
-    return nodes.count_pods_in_domains(constraint.topology_key, _query(pod, constraint))
-
-
-def _query(pod: Pod, constraint: Constraint) -> PodQuery:
-    return PodQuery(frozenset((pod.namespace,)), (constraint.selector,), terminating=False)
+        return domains.totals(count_matching(nodes, constraint))
+    return nodes.count_pods_in_domains(constraint.topology_key, constraint.query)
 
 
 def nodes_with_keys(nodes: NodeTable, constraints: Iterable[Constraint]) -> BoolArray | None:

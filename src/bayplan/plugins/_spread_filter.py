@@ -117,7 +117,7 @@ class SpreadState:
 def _tally(nodes: NodeTable, pod: Pod, constraint: Constraint, candidates: BoolArray | None) -> Tally:
     domains = nodes.domains(constraint.topology_key)
     counted = counted_nodes(nodes, pod, constraint, candidates)
-    totals = count_in_domains(nodes, pod, constraint, domains, counted)
+    totals = count_in_domains(nodes, constraint, domains, counted)
     # They may be the cache's own, which what-ifs change too.
     return Tally(constraint, domains, totals.copy(), counted, pod)
 

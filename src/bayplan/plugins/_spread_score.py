@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayplan.framework import MAX_SCORE, Domains
-from bayplan.model import NOTHING
+from bayplan.framework import MAX_SCORE, ClassScores, Domains, extremes
 from bayplan.plugins._spread_constraints import (
     HOSTNAME,
     Constraint,
@@ -30,14 +29,22 @@ if TYPE_CHECKING:
 
 Number = TypeVar("Number", np.float64, np.int64)
 
+#: More classes of nodes than this are not worth the while.
+MAX_CLASSES: Final = 512
+
 
 class SpreadScores(NamedTuple):
     """Columns over the snapshot's whole table."""
 
-    #: int64: matching pods, weighed; the lower the better.
-    raw: IntArray
-    #: The nodes that get no score for want of a topology key; None for no node.
+    #: int64: matching pods, weighed; the lower the better. By class where that is the quicker way.
+    raw: IntArray | ClassScores
+    #: The nodes that get no score for want of a topology key; None for no node, as it is with classes.
     ignored: BoolArray | None
+
+    def of(self, nodes: NodeTable) -> IntArray | ClassScores:
+        if nodes.is_whole:
+            return self.raw
+        return self.raw.at_rows(nodes.rows) if isinstance(self.raw, ClassScores) else self.raw.take(nodes.rows)
 
     def normalized(self, scores: IntArray, nodes: NodeTable) -> IntArray:
         """Turned round and brought into 0..100."""
@@ -50,10 +57,9 @@ class SpreadScores(NamedTuple):
 
 
 def _turned(scores: IntArray) -> IntArray:
-    highest = int(scores.max(initial=0))
+    lowest, highest = extremes(scores) if len(scores) else (0, 0)
     if highest == 0:
         return np.full_like(scores, MAX_SCORE)
-    lowest = int(scores.min())
     turned: IntArray = (highest + lowest) - scores
     turned *= MAX_SCORE
     turned //= highest
@@ -65,6 +71,10 @@ def spread_scores(
 ) -> SpreadScores:
     """The scores of a pod; with *all_keys*, only nodes that have every topology key count and are scored."""
     candidates = nodes_with_keys(whole, constraints) if all_keys else None
+    if candidates is None:
+        by_class = _by_class(whole, feasible, pod, constraints)
+        if by_class is not None:
+            return SpreadScores(by_class, None)
     rows = feasible.rows if candidates is None else feasible.rows[candidates[feasible.rows]]
     parts = [_part(whole, feasible, rows, pod, constraint, candidates) for constraint in constraints]
     if len(parts) == 1:
@@ -74,6 +84,40 @@ def spread_scores(
     if candidates is None:
         return SpreadScores(raw, None)
     return SpreadScores(raw * candidates, ~candidates)
+
+
+def _by_class(
+    whole: NodeTable, feasible: NodeTable, pod: Pod, constraints: tuple[Constraint, ...]
+) -> ClassScores | None:
+    """The same for few classes of nodes: those of a domain that have, if hosts count too, the same count. None
+    where the constraints are others than these, nodes lack a key, or there are many classes."""
+    hosts = [each for each in constraints if each.topology_key == HOSTNAME]
+    zones = [each for each in constraints if each.topology_key != HOSTNAME]
+    domains = [whole.domains(each.topology_key) for each in (*zones, *hosts)]
+    if (
+        len(zones) != 1
+        or len(hosts) > 1
+        or not feasible.has_pods
+        or any(each.missing is not None for each in domains)
+    ):
+        return None
+    n_zones = domains[0].n_domains
+    if n_zones > MAX_CLASSES:
+        return None
+    of_zones = _part(whole, feasible, feasible.rows, pod, zones[0], None).scores
+    if not hosts:
+        return ClassScores(domains[0].of_node, _rounded(of_zones))
+    if hosts[0].selector.is_empty:
+        return None
+    classes, sizes = whole.count_classes(zones[0].topology_key, hosts[0].query)
+    n_counts = -(-len(sizes) // n_zones)
+    if n_counts * n_zones > MAX_CLASSES:
+        return None
+    of_counts = _scores(np.arange(n_counts), len(feasible), hosts[0])
+    scores = _rounded(np.add.outer(of_counts, of_zones).ravel())
+    present = np.zeros(len(scores), dtype=np.bool_)
+    present[: len(sizes)] = sizes > 0
+    return ClassScores(classes, scores, present)
 
 
 class _Part(NamedTuple):
@@ -105,12 +149,12 @@ def _part(
     missing = domains.missing if candidates is None else None
     if constraint.topology_key == HOSTNAME:
         # A host name means the node itself, whatever the policies say of it: the only count that is taken there.
-        counted_here = constraint if feasible.has_pods else constraint._replace(selector=NOTHING)
-        return _Part(_scores(count_matching(whole, pod, counted_here), len(rows), constraint), None, missing)
+        counts = count_matching(whole, constraint) if feasible.has_pods else np.zeros(len(whole), dtype=np.int64)
+        return _Part(_scores(counts, len(rows), constraint), None, missing)
     if missing is not None:
         domains = _absent_is_empty(whole, constraint.topology_key, domains)
     counted = counted_nodes(whole, pod, constraint, candidates)
-    totals = count_in_domains(whole, pod, constraint, domains, counted)
+    totals = count_in_domains(whole, constraint, domains, counted)
     return _Part(_scores(totals, _n_domains(domains, rows), constraint), domains, missing)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from bayplan.config.args import InterPodAffinityArgs
 from bayplan.framework import (
     Action,
+    ClassScores,
     ClusterEvent,
     CycleState,
     Handle,
@@ -31,7 +32,13 @@ from bayplan.framework import (
 )
 from bayplan.model import SelectorError
 from bayplan.plugins._affinity_filter import Rejected, far_from_required, near_carriers, near_unwanted
-from bayplan.plugins._affinity_score import affinity_scores, normalized, own_preferences, preferences_of_others
+from bayplan.plugins._affinity_score import (
+    affinity_scores,
+    by_class,
+    normalized,
+    own_preferences,
+    preferences_of_others,
+)
 from bayplan.plugins._affinity_terms import Namespaces, Targets
 from bayplan.plugins._state import NOT_FOUND, fail_all
 
@@ -125,11 +132,11 @@ class InterPodAffinity(Plugin):
         state.write(_SCORES, scores)
         return None
 
-    def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray | Status:
+    def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray | ClassScores | Status:
         scores: IntArray | None = state.get(_SCORES, np.ndarray)
         if scores is None:
             return Status.failed(_UNREAD_SCORES)
-        return scores if nodes.is_whole else scores.take(nodes.rows)
+        return by_class(scores if nodes.is_whole else scores.take(nodes.rows))
 
     def normalize_score(self, state: CycleState, pod: Pod, scores: IntArray, nodes: NodeTable) -> IntArray:
         return normalized(scores)

@@ -7,18 +7,19 @@ standard deviation). What counts is by how much the pod changes it: 75 is no cha
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayplan.config.args import NodeResourcesBalancedAllocationArgs
-from bayplan.framework import MAX_SCORE, CycleState, IntArray, NodeTable, Plugin, Reads, Status
+from bayplan.framework import MAX_SCORE, CycleState, FloatArray, IntArray, NodeTable, Plugin, Reads, Status
 from bayplan.model import Pod
-from bayplan.plugins._few_nodes import balance_scores, few_usages
-from bayplan.plugins._resource_scores import Usage, node_usage
+from bayplan.plugins._few_nodes import Counting, balance_scores, few_usages
+from bayplan.plugins._plain_amounts import plain_amounts
+from bayplan.plugins._resource_scores import Usage, evenness, node_usage
 
-FloatArray: TypeAlias = NDArray[np.float64]
+if TYPE_CHECKING:
+    from bayplan.framework import Handle
 
 _HALF: Final = MAX_SCORE // 2
 
@@ -27,6 +28,10 @@ class NodeResourcesBalancedAllocation(Plugin):
     name = "NodeResourcesBalancedAllocation"
     Args = NodeResourcesBalancedAllocationArgs
     reads = Reads.RESOURCES
+
+    def __init__(self, args: NodeResourcesBalancedAllocationArgs, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._counting = Counting(args.resources)
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status | None:
         """A pod that requests nothing would make no difference anywhere and so pile up on one node: skipped."""
@@ -38,6 +43,9 @@ class NodeResourcesBalancedAllocation(Plugin):
         few = few_usages(nodes, self.args.resources, pod.all_requests, nonzero=False)
         if few is not None:
             return balance_scores(few, len(nodes))
+        plain = plain_amounts(nodes, self._counting.for_pod(pod.all_requests)[0])
+        if plain is not None and (scores := plain.balance_scores(pod.all_requests)) is not None:
+            return scores
         usages = node_usage(nodes, self.args.resources, pod.all_requests, nonzero=False)
         without_pod, with_pod = balance(usages, len(nodes))
         change: IntArray = with_pod - without_pod
@@ -82,14 +90,7 @@ def _fractions(usage: Usage, where: IntArray | slice = slice(None)) -> FloatArra
 
 
 def _balance(fractions: Sequence[FloatArray], n_nodes: int) -> IntArray:
-    """The same for nodes that offer all of the resources. The order of operations is Go's, to the bit."""
+    """The same for nodes that offer all of the resources."""
     if len(fractions) < 2:
         return np.full((2, n_nodes), MAX_SCORE, dtype=np.int64)
-    if len(fractions) == 2:
-        deviation = np.abs((fractions[0] - fractions[1]) / 2)
-    else:
-        mean = sum(fractions[1:], start=fractions[0]) / len(fractions)
-        squares = [(fraction - mean) * (fraction - mean) for fraction in fractions]
-        deviation = np.sqrt(sum(squares[1:], start=squares[0]) / len(fractions))
-    scores: IntArray = ((1 - deviation) * MAX_SCORE).astype(np.int64)
-    return scores
+    return evenness(fractions).astype(np.int64)

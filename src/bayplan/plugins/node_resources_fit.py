@@ -39,7 +39,8 @@ from bayplan.model import (
     pod_requests,
 )
 from bayplan.plugins._device_classes import DeviceClasses, extended_resource_name, resource_names
-from bayplan.plugins._few_nodes import FEW, allocation_scores, few_usages
+from bayplan.plugins._few_nodes import FEW, Counting, allocation_scores, few_usages
+from bayplan.plugins._plain_amounts import plain_amounts
 from bayplan.plugins._resource_scores import node_usage, strategy_of
 from bayplan.plugins._state import NOT_FOUND, fail_all
 
@@ -76,12 +77,17 @@ class NodeResourcesFit(Plugin):
     def __init__(self, args: NodeResourcesFitArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         self._device_classes = DeviceClasses(handle.informers)
+        self._ignores_some = bool(args.ignored_resources or args.ignored_resource_groups)
         self._strategy = strategy_of(args.scoring_strategy)
+        self._counting = Counting(args.scoring_strategy.resources)
 
     # --- feasibility ------------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> None:
-        state.write(self.name, tuple(need for need in self._needs(pod) if not self._ignores(need.resource)))
+        needs = self._needs(pod)
+        if self._ignores_some:
+            needs = [need for need in needs if not self._ignores(need.resource)]
+        state.write(self.name, tuple(needs))
 
     def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict:
         needs = state.get(self.name, tuple)
@@ -90,12 +96,21 @@ class NodeResourcesFit(Plugin):
         verdict = nodes.accept_all()
         if len(nodes) <= FEW and _all_fit(needs, nodes):
             return verdict
+        if nodes.is_whole and self._leave_room(needs, nodes):
+            return verdict
         full = nodes.pod_counts() >= nodes.allocatable(PODS)
         if full.any():
             verdict = verdict.reject(full, TOO_MANY_PODS)
         for need in needs:
             verdict = _reject_short(verdict, need, nodes)
         return verdict
+
+    def _leave_room(self, needs: Sequence[_Need], nodes: NodeTable) -> bool:
+        """Whether all nodes have enough of everything, without a look at each; False may still turn out so."""
+        plain = plain_amounts(nodes, self._counting.always[0])
+        if plain is None or not plain.leave_room_for_a_pod:
+            return False
+        return all(plain.leave_room(need.resource, need.amount) for need in needs)
 
     def _needs(self, pod: Pod) -> list[_Need]:
         """Of what the pod needs how much, the native resources first."""
@@ -109,8 +124,6 @@ class NodeResourcesFit(Plugin):
 
     def _ignores(self, resource: str) -> bool:
         args: NodeResourcesFitArgs = self.args
-        if not (args.ignored_resources or args.ignored_resource_groups):
-            return False
         group = resource.partition("/")[0]
         return is_extended_resource_name(resource) and (
             resource in args.ignored_resources or group in args.ignored_resource_groups
@@ -124,9 +137,17 @@ class NodeResourcesFit(Plugin):
     def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray:
         strategy, requests = self.args.scoring_strategy, _scoring_requests(pod)
         if strategy.requested_to_capacity_ratio is None:
+            least = strategy.type != "MostAllocated"
             few = few_usages(nodes, strategy.resources, requests, nonzero=True)
             if few is not None:
-                return allocation_scores(few, len(nodes), least=strategy.type != "MostAllocated")
+                return allocation_scores(few, len(nodes), least=least)
+            names, weights = self._counting.for_pod(requests)
+            plain = plain_amounts(nodes, names)
+            if (
+                plain is not None
+                and (scores := plain.allocation_scores(requests, weights, least=least)) is not None
+            ):
+                return scores
         usages = node_usage(nodes, strategy.resources, requests, nonzero=True)
         return self._strategy(usages, len(nodes))
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from bayplan.config.args import PodTopologySpreadArgs
 from bayplan.framework import (
     Action,
+    ClassScores,
     ClusterEvent,
     CycleState,
     Handle,
@@ -107,11 +108,11 @@ class PodTopologySpread(Plugin):
         state.write(_SCORES, spread_scores(whole, nodes, pod, constraints, all_keys=all_keys))
         return None
 
-    def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray | Status:
+    def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray | ClassScores | Status:
         scores = state.get(_SCORES, SpreadScores)
         if scores is None:
             return Status.failed(_UNREAD_SCORES)
-        return scores.raw if nodes.is_whole else scores.raw.take(nodes.rows)
+        return scores.of(nodes)
 
     def normalize_score(self, state: CycleState, pod: Pod, scores: IntArray, nodes: NodeTable) -> IntArray:
         return state.read(_SCORES, SpreadScores).normalized(scores, nodes)

@@ -132,6 +132,10 @@ def shown(snapshot: CacheSnapshot) -> dict[str, Any]:
         columns.update(
             {f"{key} {i}": at_nodes(table.count_pods_in_domains(key, query)) for i, query in enumerate(QUERIES)}
         )
+        for i, query in enumerate(QUERIES):
+            classes, sizes = table.count_classes(key, query)
+            columns[f"{key} {i} count"] = (classes - table.domains(key).of_node) // table.domains(key).n_entries
+            columns[f"{key} {i} nodes alike"] = sizes.take(classes)
     columns.update({f"port {i}": table.ports_taken([port]) for i, port in enumerate(PORTS)})
     columns.update({f"selector {i}": table.matches(selector) for i, selector in enumerate(SELECTORS)})
     for kind in TermKind:

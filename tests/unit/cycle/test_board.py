@@ -6,11 +6,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayplan.cycle.board import FEW, Leaders
+from bayplan.cycle.board import FEW, Board, FixedScores, Leaders
 from bayplan.framework.editions import LiveColumn
-from bayplan.framework.outcomes import highest
+from bayplan.framework.outcomes import FreshScores, highest
+from bayplan.testing import Harness, make_node
 
 N = FEW + 4
+NODES = Harness(nodes=[make_node(f"n{i}") for i in range(N)]).scheduler.cache.snapshot().nodes
 
 columns = st.lists(st.integers(0, 3), min_size=N, max_size=N)
 changes = st.lists(st.dictionaries(st.integers(0, N - 1), st.integers(0, 4), min_size=1, max_size=N), max_size=15)
@@ -29,3 +31,13 @@ def test_leaders_are_the_highest(
         if is_looked_at:
             assert list(leaders.positions()) == highest(column.data).tolist()
     assert list(leaders.positions()) == np.flatnonzero(column.data == column.data.max()).tolist()
+
+
+@given(columns, st.lists(st.booleans(), min_size=N, max_size=N).filter(any))
+def test_best_of_some_nodes(entries: list[int], chosen: list[bool]) -> None:
+    """The highest totals among the nodes that count, in order, be the highest of all among them or not."""
+    scores, mask = np.array(entries), np.array(chosen)
+    board = Board(NODES, [FixedScores("key", FreshScores(scores, scores, scores, weight=1))])
+    highest_chosen = max(entry for entry, is_chosen in zip(entries, chosen, strict=True) if is_chosen)
+    expected = [i for i in range(N) if chosen[i] and entries[i] == highest_chosen]
+    assert board.best_of(mask).tolist() == expected

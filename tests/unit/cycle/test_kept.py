@@ -414,20 +414,22 @@ class LevelAlone(Level):
 @pytest.mark.parametrize(
     ("plugin", "has_fine_node", "asked"),
     [
-        pytest.param(Level, False, [3, 2, 3], id="looks at the nodes"),
-        pytest.param(LevelAlone, False, [3], id="looks at the scores alone"),
-        pytest.param(LevelAlone, True, [3, 2, 3], id="scores differ"),
+        pytest.param(Level, False, [3, 3, 2, 3], id="looks at the nodes"),
+        pytest.param(LevelAlone, False, [3, 3], id="looks at the scores alone"),
+        pytest.param(LevelAlone, True, [3, 3, 2, 3], id="scores differ"),
     ],
 )
 def test_even_scores_are_normalised_once(
     plugin: type[Level], has_fine_node: bool, asked: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For another selection of nodes with the same score, only where that cannot matter."""
+    """For another selection of nodes with the same score, only where that cannot matter; nothing is kept of the
+    first pod."""
     monkeypatch.setattr(Level, "asked", [])
     labels: list[dict[str, str]] = [{"disk": "ssd"}, {"disk": "ssd"}, {"fine": "yes"} if has_fine_node else {}]
     nodes = [make_node(f"n{i}", labels=own) for i, own in enumerate(labels)]
     harness = Harness(nodes=nodes, plugins=[plugin])
 
+    harness.decide(make_pod("first"))
     found = []
     for spec in ({}, {"nodeSelector": {"disk": "ssd"}}, {}):
         scores = harness.decide(make_pod("p", spec=spec)).scores
@@ -486,6 +488,15 @@ def test_update_taken_for_a_confirmation_is_noticed(monkeypatch: pytest.MonkeyPa
 def test_scores_patched_in_the_wrong_place_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scores that are brought up to date at another node's position are wrong, and the comparison says so."""
     monkeypatch.setattr(Board, "_in_table", lambda self, rows: (rows, rows * 0))
+    # Scores that differ are normalised, so that some tables of feasible nodes have boards of their own.
+    tainted: Step = ("set a node", 1, 0, 3, 1)
+    with pytest.raises(AssertionError):
+        run([tainted, *[(DECIDE, 1, template, 0, 0) for template in (0, 1, 2) for _ in range(12)]])
+
+
+def test_choice_among_all_nodes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best of all nodes may be one that was rejected; taking it is wrong, and the comparison says so."""
+    monkeypatch.setattr(Board, "best_of", lambda self, mask: self.leaders.positions())
     with pytest.raises(AssertionError):
         run([(DECIDE, 1, template, 0, 0) for template in (0, 1, 2) for _ in range(12)])
 

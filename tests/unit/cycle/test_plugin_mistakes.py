@@ -7,7 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bayplan.framework import Code, CycleState, NodeTable, Plugin, PostFilterResult, Reads, Status, Verdict
+from bayplan.framework import (
+    ClassScores,
+    Code,
+    CycleState,
+    NodeTable,
+    Plugin,
+    PostFilterResult,
+    Reads,
+    Status,
+    Verdict,
+)
 from bayplan.model import Pod
 from bayplan.testing import Harness, make_node, make_pod
 
@@ -31,6 +41,11 @@ def _coded(code: Code) -> Any:
         {"score": lambda self, state, pod, node: True},
         {"score_nodes": lambda self, state, pod, nodes: np.zeros(len(nodes) + 1, dtype=np.int64)},
         {"score_nodes": lambda self, state, pod, nodes: np.zeros(len(nodes))},
+        {"score_nodes": lambda self, state, pod, nodes: ClassScores(np.array([0, 2]), np.array([1, 2]))},
+        {"score_nodes": lambda self, state, pod, nodes: ClassScores(np.array([0, -1]), np.array([1, 2]))},
+        {"score_nodes": lambda self, state, pod, nodes: ClassScores(np.array([0]), np.array([1, 2]))},
+        {"score_nodes": lambda self, state, pod, nodes: ClassScores(np.array([0, 0]), [1])},  # type: ignore[arg-type]
+        {"score_nodes": lambda self, state, pod, nodes: ClassScores(np.array([0, 0]), np.array([101]))},
         {"pre_filter": lambda self, state, pod, nodes: ["a"]},
         {"filter_nodes": _coded(Code.SKIP)},
         {"filter_nodes": _coded(Code.SUCCESS)},
@@ -49,6 +64,11 @@ def _coded(code: Code) -> Any:
         "score gives a bool",
         "score_nodes gives too many",
         "score_nodes gives floats",
+        "score_nodes gives a class without a score",
+        "score_nodes gives a class below 0",
+        "score_nodes gives too few classes",
+        "score_nodes gives a list of scores",
+        "score_nodes gives a class too high a score",
         "pre_filter gives a list",
         "filter_nodes rejects with Skip",
         "filter_nodes rejects with Success",

@@ -191,3 +191,11 @@ def test_error_in_a_verdict_ends_the_attempt(nodes: NodeTable) -> None:
     ):
         runner = Runner(ProfilePlugins("test", {"filter": [Placed(strict), Placed(broken)]}))
         assert runner.filter(CycleState(), make_pod("p"), nodes).error == error
+
+
+def test_column_that_goes_on_changing() -> None:
+    """A mask that is a column of the scheduler's own is copied: a verdict stays what it was."""
+    column = np.array([True, False, False])
+    verdict = Verdict(2).reject(column[:2], "cordoned")
+    column[:2] = [False, True]
+    assert verdict.rejected.tolist() == [True, False]

@@ -11,7 +11,18 @@ import numpy as np
 from bayplan.cache import Cache
 from bayplan.cache.objects import Objects
 from bayplan.cycle.handle import ProfileHandle
-from bayplan.framework import CycleState, NodeTable, Plugin, PreFilterResult, Status
+from bayplan.framework import (
+    AskAlways,
+    Bound,
+    Caller,
+    CycleState,
+    NodeTable,
+    Plugin,
+    PreFilterResult,
+    Scorer,
+    Status,
+)
+from bayplan.framework.points import POINT_BY_NAME
 from bayplan.model import Node, Pod
 from bayplan.queue import PodNominator
 from bayplan.testing import VirtualClock
@@ -71,7 +82,9 @@ class Bench:
             if answer is not None and answer.is_skip:
                 return None
             assert answer is None, answer
-        scores = plugin.score_nodes(state, pod, nodes)
-        if hasattr(plugin, "normalize_score"):
-            scores = plugin.normalize_score(state, pod, scores.copy(), nodes)
-        return dict(zip(nodes.names.tolist(), scores.tolist(), strict=True))
+        point = POINT_BY_NAME["score"]
+        normalize = Bound(plugin, "normalize_score", point) if hasattr(plugin, "normalize_score") else None
+        scorer = Scorer(Bound(plugin, "score_nodes", point), normalize, weight=1)
+        scores = AskAlways(Caller()).scores(scorer, state, pod, nodes)
+        assert not isinstance(scores, Status), scores
+        return dict(zip(nodes.names.tolist(), scores.normalized.tolist(), strict=True))

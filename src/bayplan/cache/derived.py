@@ -1,0 +1,85 @@
+"""Derived columns: what plugins work out from the nodes alone, whatever the pod, kept for all nodes.
+
+A pod of a kind of its own is compared with every node, so what does not depend on the pod is prepared: worked out
+once, and again at the rows that changed since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from bayplan.framework import Derived
+
+if TYPE_CHECKING:
+    from bayplan.cache.changes import ChangeLog
+    from bayplan.framework import FloatArray, IntArray, NodeTable
+
+    Make = Callable[[NodeTable], FloatArray]
+
+#: Columns of so many keys are kept; the oldest goes first.
+MAX_KEYS: Final = 64
+#: When more than this share of the rows changed, working out all of them is cheaper.
+REFRESH_SHARE: Final = 0.25
+#: After so many refreshes the least entries are looked for again: until then they only ever get less, or NaN.
+MAX_REFRESHES: Final = 100
+
+
+class _Kept:
+    """Columns over the rows, and up to where of the change log they are right."""
+
+    __slots__ = ("_columns", "_n_refreshes", "given", "membership", "position")
+
+    def __init__(self, columns: FloatArray, membership: int, position: int) -> None:
+        self._columns = columns
+        self.membership = membership
+        self.position = position
+        self._look_again()
+
+    def _look_again(self) -> None:
+        columns = self._columns.view()
+        columns.flags.writeable = False
+        self.given = Derived.of(columns)
+        self._n_refreshes = 0
+
+    def change(self, rows: IntArray, part: FloatArray) -> None:
+        self._columns[:, rows] = part
+        self._n_refreshes += 1
+        if self._n_refreshes > MAX_REFRESHES:
+            self._look_again()
+        else:
+            least = self.given.least
+            np.minimum(least, part[:, 0] if len(rows) == 1 else part.min(axis=-1), out=least)
+
+
+class DerivedColumns:
+    """By key, over the whole table of one store."""
+
+    def __init__(self, changes: ChangeLog) -> None:
+        """*changes*: the rows of which a node, or the amounts requested on it, changed."""
+        self._changes = changes
+        self._by_key: dict[Hashable, _Kept] = {}
+
+    def read(self, key: Hashable, make: Make, nodes: NodeTable, membership: int) -> Derived:
+        """What *make* gives for *nodes*, which are all there are; right until the next change."""
+        kept = self._by_key.get(key)
+        if kept is None or not self._refresh(kept, make, nodes, membership):
+            kept = self._by_key[key] = _Kept(make(nodes), membership, self._changes.position)
+            if len(self._by_key) > MAX_KEYS:
+                del self._by_key[next(iter(self._by_key))]
+        return kept.given
+
+    def _refresh(self, kept: _Kept, make: Make, nodes: NodeTable, membership: int) -> bool:
+        """Bring it up to date; False if too much has changed for that."""
+        if kept.membership != membership:
+            return False
+        if kept.position == self._changes.position:
+            return True
+        rows = self._changes.since(kept.position)
+        if rows is None or len(rows) > len(nodes) * REFRESH_SHARE:
+            return False
+        kept.change(rows, make(nodes.select(rows)))
+        kept.position = self._changes.position
+        return True
