@@ -55,6 +55,7 @@ Scheduling cycle: plain `def`, one pod at a time, over a snapshot that does not 
     ``score_nodes(state, pod, nodes) -> int64 array of shape (n_nodes,)``, all nodes at once
         The higher the better. After normalize_score every score must lie in 0..100, otherwise the attempt
         fails with an error that names the plugin.
+        Where many nodes have the same score, a `ClassScores` may be given in place of the array.
     ``normalize_score(state, pod, scores, nodes) -> int64 array | None``
         The plugin's own scores, to be brought into 0..100. Return a new array, or change the given one in
         place and return None. The scheduler then multiplies by the configured weight.

@@ -93,27 +93,28 @@ def _by_class(
     where the constraints are others than these, nodes lack a key, or there are many classes."""
     hosts = [each for each in constraints if each.topology_key == HOSTNAME]
     zones = [each for each in constraints if each.topology_key != HOSTNAME]
-    domains = [whole.domains(each.topology_key) for each in (*zones, *hosts)]
-    if (
-        len(zones) != 1
-        or len(hosts) > 1
-        or not feasible.has_pods
-        or any(each.missing is not None for each in domains)
-    ):
+    if len(zones) != 1 or len(hosts) > 1 or not feasible.has_pods:
         return None
-    n_zones = domains[0].n_domains
-    if n_zones > MAX_CLASSES:
+    domains = whole.domains(zones[0].topology_key)
+    if domains.missing is not None or domains.n_domains > MAX_CLASSES:
         return None
     of_zones = _part(whole, feasible, feasible.rows, pod, zones[0], None).scores
     if not hosts:
-        return ClassScores(domains[0].of_node, _rounded(of_zones))
-    if hosts[0].selector.is_empty:
+        return ClassScores(domains.of_node, _rounded(of_zones))
+    if hosts[0].selector.is_empty or whole.domains(HOSTNAME).missing is not None:
         return None
     classes, sizes = whole.count_classes(zones[0].topology_key, hosts[0].query)
-    n_counts = -(-len(sizes) // n_zones)
-    if n_counts * n_zones > MAX_CLASSES:
+    return _by_count_and_zone(classes, sizes, len(feasible), hosts[0], of_zones)
+
+
+def _by_count_and_zone(
+    classes: IntArray, sizes: IntArray, n_hosts: int, host: Constraint, of_zones: NDArray[np.float64]
+) -> ClassScores | None:
+    """The scores of classes, and of how many nodes, as `NodeTable.count_classes` numbers them."""
+    n_counts = -(-len(sizes) // len(of_zones))
+    if n_counts * len(of_zones) > MAX_CLASSES:
         return None
-    of_counts = _scores(np.arange(n_counts), len(feasible), hosts[0])
+    of_counts = _scores(np.arange(n_counts), n_hosts, host)
     scores = _rounded(np.add.outer(of_counts, of_zones).ravel())
     present = np.zeros(len(scores), dtype=np.bool_)
     present[: len(sizes)] = sizes > 0
