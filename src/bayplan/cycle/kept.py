@@ -22,6 +22,7 @@ from bayplan.framework import (
     AskAlways,
     Bound,
     Caller,
+    ClassScores,
     CycleState,
     IntArray,
     NodeTable,
@@ -244,6 +245,8 @@ class KeptAnswers:
                 part = self._ask.raw_scores(bound, state, pod, self._part(nodes, rows))
                 if isinstance(part, Status):
                     return part
+                if isinstance(part, ClassScores):
+                    part = part.at_nodes()
                 column, finished = kept.answer, kept.finished
                 kept.set(column, membership)
                 if not kept.is_moving and np.array_equal(column.data[rows], part):
@@ -255,8 +258,9 @@ class KeptAnswers:
         raw = self._ask.raw_scores(bound, state, pod, nodes)
         if isinstance(raw, Status):
             return raw
+        raw = raw.at_nodes() if isinstance(raw, ClassScores) else raw.copy()
         kept.is_in_range = _are_in_range(raw)
-        column = LiveColumn(raw.copy())
+        column = LiveColumn(raw)
         kept.set(column, membership)
         return column
 
@@ -291,9 +295,9 @@ class KeptAnswers:
         # Scores that do not depend on which other nodes there are have one board for all tables.
         are_free = True
         for plugin, own in by_plugin.items():
-            if isinstance(own, MovingScores | EvenScores):
+            if type(own) is MovingScores or type(own) is EvenScores:  # quicker than isinstance
                 kept.append(own)
-            elif isinstance(own, FixedScores):
+            elif type(own) is FixedScores:
                 kept.append(own)
                 are_free = False
             else:

@@ -86,21 +86,17 @@ class AskAlways:
         return by_plugin if isinstance(by_plugin, Status) else self.outcome(nodes, by_plugin)
 
     def scores(self, scorer: Scorer, state: CycleState, pod: Pod, nodes: NodeTable) -> PluginScores | Status:
-        raw = self._asked(scorer.bound, state, pod, nodes)
+        raw = self.raw_scores(scorer.bound, state, pod, nodes)
         if isinstance(raw, Status):
             return raw
         if isinstance(raw, ClassScores):
             return self._finish_classes(scorer, state, pod, nodes, raw)
         return self.finish(scorer, state, pod, nodes, raw)
 
-    def raw_scores(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray | Status:
-        """What the plugin's Score gives."""
-        raw = self._asked(bound, state, pod, nodes)
-        return raw.at_nodes() if isinstance(raw, ClassScores) else raw
-
-    def _asked(
+    def raw_scores(
         self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable
     ) -> IntArray | ClassScores | Status:
+        """What the plugin's Score gives."""
         raw: IntArray | ClassScores | Status
         if bound.is_per_node:
             raw = self._one_by_one(bound, state, pod, nodes)
