@@ -186,7 +186,8 @@ class Attempts:
             self._fail(info, profile, failure, start)
             self._place_is_free(commitment.pod, lambda other: self._is_news(profile, info, commitment, other))
         else:
-            self._place_is_free(commitment.pod)
+            # Those that wait together with it come when it comes. Else they would go before whoever evicted it.
+            self._place_is_free(commitment.pod, lambda other: not self._are_together(profile, info, other))
             self._fail(info, profile, failure, start)
 
     def _place_is_free(self, pod: Pod, is_news: Callable[[QueuedPodInfo], bool] | None = None) -> None:
@@ -202,4 +203,7 @@ class Attempts:
         if other.cycle <= holder.cycle and not commitment.was_promised:
             return False
         is_gone = self._queue.get(holder.key) is None
-        return is_gone or not profile.committer.are_waiting_together(holder.pod, other.pod)
+        return is_gone or not self._are_together(profile, holder, other)
+
+    def _are_together(self, profile: ProfileCycles, holder: QueuedPodInfo, other: QueuedPodInfo) -> bool:
+        return profile.committer.are_waiting_together(holder.pod, other.pod)

@@ -3,11 +3,15 @@
 A pod that would bring its namespace above min evicts pods of its own namespace with lower priority, nobody else.
 One that its namespace is sure of takes the place of pods of other namespaces that use more than their min,
 whatever their priority. Pods without a quota, among themselves, go by priority.
+
+A member of a gang that is not whole yet takes nothing from members of other namespaces that wait at Permit: it would
+have to wait there itself, and the others could take the place back by the same right, for ever. They do not wait for
+long. Either they are bound, and then it may evict them, or they give their places back.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from bayplan.framework import (
@@ -17,6 +21,7 @@ from bayplan.framework import (
     Diagnosis,
     NodeInfo,
     PodQuery,
+    PostFilterResult,
     Preemption,
     Status,
 )
@@ -42,8 +47,11 @@ class QuotaState:
     #: The same, with nominated pods of other namespaces that do.
     everywhere: Resources
 
+    #: Pods (uid) of other namespaces that it may not take anything from.
+    spared: frozenset[str] = frozenset()
+
     def clone(self) -> QuotaState:
-        return QuotaState(self.usage.clone(), self.here, self.everywhere)
+        return replace(self, usage=self.usage.clone())
 
     def may_evict(self, pod: Pod, other: Pod, *, borrows: bool) -> bool:
         """Whether *pod* may evict *other* as things stand now; *borrows*: *pod* brings its namespace above min."""
@@ -54,6 +62,7 @@ class QuotaState:
             return other.namespace == pod.namespace and other.priority < pod.priority
         return (
             other.namespace != pod.namespace
+            and other.uid not in self.spared
             and usage.has_quota(other.namespace)
             and usage.is_over_min(other.namespace)
         )
@@ -69,6 +78,13 @@ class QuotaPreemption(Preemption):
         if pod.preemption_policy != "Never" and state.get(STATE_KEY, QuotaState) is None:
             return NO_STATE
         return super().why_not_eligible(state, pod, diagnosis)
+
+    def preempt(self, state: CycleState, pod: Pod, diagnosis: Diagnosis) -> PostFilterResult:
+        found = state.get(STATE_KEY, QuotaState)
+        if found is not None and self._handle.evaluation.waits_for(pod):
+            waiting = frozenset(each.pod.uid for each in self._handle.waiting_pods)
+            state.write(STATE_KEY, replace(found, spared=waiting))
+        return super().preempt(state, pod, diagnosis)
 
     def makes_room(self, state: CycleState, node: NodeInfo, leaving: Pod, preemptor: Pod) -> bool:
         found = state.read(STATE_KEY, QuotaState)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from bayplan.config.args import CoschedulingArgs
 from bayplan.framework import Action, ClusterEvent, Plugin, PostFilterResult, Resource, Status
+from bayplan.model import CPU, MEMORY
 from bayplan.plugins._cluster_room import resource_gap, wanted_by
 from bayplan.plugins._group_calls import Calls, Reason
 from bayplan.plugins._pod_groups import Expiring, PodGroups, group_key
@@ -158,6 +159,18 @@ class Coscheduling(Plugin):
         key = group_key(pod)
         return bool(key) and group_key(other) == key
 
+    def waits_for(self, pod: Pod) -> list[Pod]:
+        """As many others as the group lacks, of those that request least."""
+        group, key = self._groups.of(pod), group_key(pod)
+        if group is None:
+            return []
+        placed = self._groups.placed(key)
+        n_missing = group.spec.min_member - len(placed.keys() | {pod.name})
+        others = (
+            each for name, each in self._groups.roll(key).pods.items() if name not in placed and name != pod.name
+        )
+        return sorted(others, key=_size)[: max(0, n_missing)]
+
     def _wait_seconds(self, group: PodGroup) -> float:
         of_group = group.spec.schedule_timeout_seconds
         if of_group is None:
@@ -191,6 +204,10 @@ class Coscheduling(Plugin):
                 self._groups.displace(waiting.pod)
         self._has_room.discard(key)
         self._groups.note_failure(key)
+
+
+def _size(pod: Pod) -> tuple[int, int]:
+    return pod.requests.get(CPU, 0), pod.requests.get(MEMORY, 0)
 
 
 def _unschedulable(*reasons: str) -> PostFilterResult:
