@@ -181,18 +181,18 @@ class Attempts:
             return
         commitment.record.message = failure.message
         profile.committer.withdraw(commitment)
-        if failure.status.is_rejection:
-            # The event would wake the pod itself, if it came before the pod is back in the queue.
-            self._fail(info, profile, failure, start)
-            self._place_is_free(commitment.pod, lambda other: self._is_news(profile, info, commitment, other))
-        else:
-            # Those that wait together with it come when it comes. Else they would go before whoever evicted it.
-            self._place_is_free(commitment.pod, lambda other: not self._are_together(profile, info, other))
-            self._fail(info, profile, failure, start)
+        # The event would wake the pod itself, if it came before the pod is back in the queue.
+        self._fail(info, profile, failure, start)
+        self._place_is_free(profile, info, commitment)
 
-    def _place_is_free(self, pod: Pod, is_news: Callable[[QueuedPodInfo], bool] | None = None) -> None:
+    def _place_is_free(self, profile: ProfileCycles, holder: QueuedPodInfo, commitment: Commitment) -> None:
         """An assumed pod that does not take its place is as good as a deleted one."""
-        self._queue.move_all_to_active_or_backoff(ASSIGNED_POD_DELETE, pod, None, is_news)
+        self._queue.move_all_to_active_or_backoff(
+            ASSIGNED_POD_DELETE,
+            commitment.pod,
+            None,
+            lambda other: self._is_news(profile, holder, commitment, other),
+        )
 
     def _is_news(
         self, profile: ProfileCycles, holder: QueuedPodInfo, commitment: Commitment, other: QueuedPodInfo
@@ -203,7 +203,4 @@ class Attempts:
         if other.cycle <= holder.cycle and not commitment.was_promised:
             return False
         is_gone = self._queue.get(holder.key) is None
-        return is_gone or not self._are_together(profile, holder, other)
-
-    def _are_together(self, profile: ProfileCycles, holder: QueuedPodInfo, other: QueuedPodInfo) -> bool:
-        return profile.committer.are_waiting_together(holder.pod, other.pod)
+        return is_gone or not profile.committer.are_waiting_together(holder.pod, other.pod)
