@@ -1,8 +1,8 @@
 """Eviction: makes room for a preemptor by removing its victims, without holding up the scheduling cycle.
 
 The preemptor is held back by DefaultPreemption's PreEnqueue until its victims are on their way out; then the
-events of their deletion try it again. If an eviction fails, or nobody is left to evict, the preemptor is tried again
-at once.
+events of their deletion try it again. If an eviction fails, or the last victim went by itself, the preemptor is
+tried again at once.
 """
 
 from __future__ import annotations

@@ -4,13 +4,17 @@ A pod that would bring its namespace above min evicts pods of its own namespace 
 One that its namespace is sure of takes the place of pods of other namespaces that use more than their min,
 whatever their priority. Pods without a quota, among themselves, go by priority.
 
-A member of a gang that is not whole yet takes nothing from members of other namespaces that wait at Permit: it would
-have to wait there itself, and the others could take the place back by the same right, for ever. They do not wait for
-long. Either they are bound, and then it may evict them, or they give their places back.
+A member of a gang that is not whole yet evicts for the gang, or nobody:
+
+- It evicts nobody if the gang as a whole is above max, or needs what other namespaces are sure of and use.
+- It takes nothing from pods of other namespaces that wait at Permit. It would have to wait there itself, and they
+  could take the place back by the same right, for ever. They do not wait for long: either they are bound, and then
+  they may be evicted, or they give their places back.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -26,6 +30,7 @@ from bayplan.framework import (
     Status,
 )
 from bayplan.model import Pod, importance_key
+from bayplan.plugins._elastic_quotas import sum_of
 from bayplan.plugins._no_victims import no_victims
 
 if TYPE_CHECKING:
@@ -35,6 +40,7 @@ if TYPE_CHECKING:
 STATE_KEY: Final = "CapacityScheduling"
 NO_STATE: Final = "not eligible due to failed to read from cycleState"
 OVER_QUOTA: Final = "global quota max exceeded"
+GANG_OVER_QUOTA: Final = "not eligible due to quotas that its group as a whole does not fit into."
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +87,35 @@ class QuotaPreemption(Preemption):
 
     def preempt(self, state: CycleState, pod: Pod, diagnosis: Diagnosis) -> PostFilterResult:
         found = state.get(STATE_KEY, QuotaState)
-        if found is not None and self._handle.evaluation.waits_for(pod):
-            waiting = frozenset(each.pod.uid for each in self._handle.waiting_pods)
-            state.write(STATE_KEY, replace(found, spared=waiting))
+        if found is not None and found.usage.has_quota(pod.namespace):
+            others = self._handle.evaluation.waits_for(pod)
+            if others and not self._may_be_whole(found.usage, [pod, *others]):
+                # Whoever refuses is asked what may change it.
+                diagnosis.unschedulable_plugins.add(STATE_KEY)
+                return PostFilterResult("", Status.unschedulable(GANG_OVER_QUOTA))
+            if others and (spared := self._waiting_borrowers(found.usage, pod)):
+                diagnosis.unschedulable_plugins.add(STATE_KEY)
+                state.write(STATE_KEY, replace(found, spared=spared))
         return super().preempt(state, pod, diagnosis)
+
+    def _may_be_whole(self, usage: Usage, lacking: Sequence[Pod]) -> bool:
+        """Whether quotas allow all of *lacking*, once those of their own namespace that matter less are gone."""
+        asked = sum_of(pod.requests for pod in lacking)
+        namespace, priority = lacking[0].namespace, lacking[0].priority
+        if usage.leaves_others_theirs(namespace, asked):
+            return True
+        without = usage.clone()
+        for other in self._handle.snapshot.pods():
+            if other.namespace == namespace and other.priority < priority:
+                without.move(other, add=False)
+        return without.leaves_others_theirs(namespace, asked)
+
+    def _waiting_borrowers(self, usage: Usage, pod: Pod) -> frozenset[str]:
+        """The pods (uid) that wait at Permit in other namespaces above min."""
+        borrowing = usage.over_min() - {pod.namespace}
+        return frozenset(
+            each.pod.uid for each in self._handle.waiting_pods if borrowing and each.pod.namespace in borrowing
+        )
 
     def makes_room(self, state: CycleState, node: NodeInfo, leaving: Pod, preemptor: Pod) -> bool:
         found = state.read(STATE_KEY, QuotaState)
