@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from bayplan.config.args import CoschedulingArgs
 from bayplan.framework import Action, ClusterEvent, Plugin, PostFilterResult, Resource, Status
-from bayplan.model import CPU, MEMORY
+from bayplan.model import CPU, MEMORY, Pod
 from bayplan.plugins._cluster_room import resource_gap, wanted_by
 from bayplan.plugins._group_calls import Calls, Reason
 from bayplan.plugins._pod_groups import Expiring, PodGroups, group_key
 
 if TYPE_CHECKING:
     from bayplan.framework import CycleState, Diagnosis, Handle, NodeTable, WaitingPod
-    from bayplan.model import Pod, PodGroup
+    from bayplan.model import PodGroup
 
 #: upstream DefaultWaitTime: for a group without a timeout under arguments that say 0.
 DEFAULT_WAIT_SECONDS: Final = 60.0
@@ -60,6 +60,8 @@ class Coscheduling(Plugin):
         self._told: set[str] = set()
         #: Groups that the whole cluster was found to have room for.
         self._has_room = Expiring(handle.clock)
+        # After the groups, which know then that the member is gone.
+        handle.informers.on_change(Pod, self._member_changed)
 
     def sign(self, pod: Pod) -> tuple[()]:
         """Nodes are all the same to it: it has neither Filter nor Score."""
@@ -189,6 +191,16 @@ class Coscheduling(Plugin):
             # Not because one of them finds no node: whoever is still to come may start anew.
             self._calls.forget(key)
             self._give_up(key, "rejection in Unreserve")
+
+    # --- a member is gone -------------------------------------------------------------------------
+
+    def _member_changed(self, old: Pod | None, new: Pod | None) -> None:
+        """One without a place may have been why the others gave theirs back: they begin anew."""
+        if new is not None or old is None or old.node_name or not (key := group_key(old)):
+            return
+        if self._groups.has_failed(key) and not self._groups.placed(key):
+            self._calls.forget(key)
+            self.handle.activate(list(self._groups.roll(key).pods.values()))
 
     # ----------------------------------------------------------------------------------------------
 

@@ -220,6 +220,19 @@ def test_group_has_enough_without_the_one_that_does_not_fit(make_gangs: MakeGang
     assert gangs.bound == {"g": 3}
 
 
+def test_group_at_rest_hears_that_members_in_its_way_are_gone(make_gangs: MakeGangs) -> None:
+    """Those that fit nowhere end both rounds. When they are deleted, the others have enough without them."""
+    gangs = make_gangs({"a": 4})
+    gangs.add(make_group("g", 3), *members("g", 3))
+    gangs.add(*(make_member(f"g-{i}", "g", cpu="9") for i in ("00", "01", "11", "12")))
+    gangs.run(30)
+    assert gangs.bound == {}
+
+    gangs.delete(*(gangs.pods[f"default/g-{i}"] for i in ("00", "01", "11", "12")))
+    gangs.run(5)
+    assert gangs.bound == {"g": 3}
+
+
 def test_members_begin_anew_when_one_that_waits_is_deleted(make_gangs: MakeGangs) -> None:
     """The others give their places back because it goes, not because one finds no node: those who were called a
     second time do not come too late, and call once more."""
