@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, Protocol
 
 from bayplan.config.args import CoschedulingArgs
-from bayplan.framework import Action, ClusterEvent, Plugin, PostFilterResult, Resource, Status
+from bayplan.framework import Action, ClusterEvent, Hint, Plugin, PostFilterResult, Resource, Status
 from bayplan.model import CPU, MEMORY, Pod
 from bayplan.plugins._cluster_room import resource_gap, wanted_by
 from bayplan.plugins._group_calls import Calls, Reason
@@ -40,6 +40,12 @@ class _Queued(Protocol):
     def initial_attempt_timestamp(self) -> float | None: ...
 
 
+def _after_group_change(pod: Pod, old: PodGroup | None, new: PodGroup) -> Hint:
+    """A controller keeps writing the status of groups, and the group of others is none of the pod's business."""
+    is_same = old is not None and old.raw.get("spec") == new.raw.get("spec")
+    return Hint.SKIP if is_same or group_key(pod) != new.key else Hint.QUEUE
+
+
 class Coscheduling(Plugin):
     name = "Coscheduling"
     Args = CoschedulingArgs
@@ -47,7 +53,7 @@ class Coscheduling(Plugin):
     former_points = frozenset({"postBind"})
     events_to_register = (
         ClusterEvent(Resource.POD, Action.ADD),
-        ClusterEvent("podgroups.v1alpha1.scheduling.x-k8s.io", Action.ADD | Action.UPDATE),
+        ClusterEvent("podgroups.v1alpha1.scheduling.x-k8s.io", Action.ADD | Action.UPDATE, _after_group_change),
     )
 
     def __init__(self, args: CoschedulingArgs, handle: Handle) -> None:
