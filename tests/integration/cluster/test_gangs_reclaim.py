@@ -50,21 +50,24 @@ def test_gang_that_must_wait_spares_those_who_wait() -> None:
 
 
 def test_gang_takes_from_those_it_spared_when_they_are_bound() -> None:
-    """That is told to it at once: it is sure of what a has borrowed."""
+    """They wait for one that may only go where nobody else may, and its node gets the label late. Nothing but that
+    they are bound is news for the other gang, which is sure of what they have borrowed."""
+    only = {"tolerations": [{"operator": "Exists"}], "nodeSelector": {"for": "the-last"}}
+    open_node, closed_node = family.nodes_of([2, 1])
+    closed_node["spec"] = {**closed_node.get("spec", {}), "taints": [{"key": "closed", "effect": "NoSchedule"}]}
 
     async def story(world: World) -> None:
-        await begin(world, a=(0, 3), b=(3, 3))
-        await family.create(world, family.pod("in-the-way"))
-        await world.until(lambda: are_bound(world, "in-the-way"))
-        await family.create(world, *gang("a", "g", 3, priority=2))
-        await family.create(world, *gang("b", "h", 3))
-        # Until everybody has backed off, so that priority decides who comes first.
-        await world.stay(lambda: are_bound(world, "in-the-way"), SOON_SECONDS)
-        await world.delete("v1", "pods", "in-the-way")
-        await world.until(lambda: are_bound(world, "h-0", "h-1", "h-2"), SOON_SECONDS)
-        assert await preempted(world, "a") == {"g-0", "g-1", "g-2"}
+        await begin(world, a=(0, 9), b=(9, 9))
+        group, *members = gang("a", "g", 3)
+        members[0]["spec"].update(only)
+        await family.create(world, group, *members)
+        await family.create(world, *gang("b", "h", 2))
+        await world.stay(lambda: are_bound(world), 1.0)
+        label = {"metadata": {"labels": only["nodeSelector"]}}
+        await world.client.request("PATCH", f"/api/v1/nodes/{closed_node['metadata']['name']}", label)
+        await world.until(lambda: are_bound(world, "g-0", "h-0", "h-1"), SOON_SECONDS - 1.0)
 
-    tell(story, family.nodes_of([3]), **OPTIONS)
+    tell(story, [open_node, closed_node], **OPTIONS)
 
 
 def test_pod_gets_the_place_of_a_waiting_gang_of_higher_priority() -> None:
