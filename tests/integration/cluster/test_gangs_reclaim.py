@@ -61,7 +61,10 @@ def test_gang_takes_from_those_it_spared_when_they_are_bound() -> None:
         group, *members = gang("a", "g", 3)
         members[0]["spec"].update(only)
         await family.create(world, group, *members)
-        await family.create(world, *gang("b", "h", 2))
+        # One more than are needed, so that none of those who stay lacked the others when it was tried.
+        group, *members = gang("b", "h", 2)
+        await family.create(world, group, family.pod("h-early", "b", group="h"), *members)
+        await world.delete("v1", "pods", "h-early", "b")
         await world.stay(lambda: are_bound(world), 1.0)
         label = {"metadata": {"labels": only["nodeSelector"]}}
         await world.client.request("PATCH", f"/api/v1/nodes/{closed_node['metadata']['name']}", label)
