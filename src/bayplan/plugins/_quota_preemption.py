@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 from bayplan.framework import (
     SUCCESS,
     BoolArray,
+    Code,
     CycleState,
     Diagnosis,
     NodeInfo,
@@ -52,7 +53,6 @@ class QuotaState:
     here: Resources
     #: The same, with nominated pods of other namespaces that do.
     everywhere: Resources
-
     #: Pods (uid) of other namespaces that it may not take anything from.
     spared: frozenset[str] = frozenset()
 
@@ -87,16 +87,23 @@ class QuotaPreemption(Preemption):
 
     def preempt(self, state: CycleState, pod: Pod, diagnosis: Diagnosis) -> PostFilterResult:
         found = state.get(STATE_KEY, QuotaState)
-        if found is not None and found.usage.has_quota(pod.namespace):
-            others = self._handle.evaluation.waits_for(pod)
-            if others and not self._may_be_whole(found.usage, [pod, *others]):
-                # Whoever refuses is asked what may change it.
-                diagnosis.unschedulable_plugins.add(STATE_KEY)
-                return PostFilterResult("", Status.unschedulable(GANG_OVER_QUOTA))
-            if others and (spared := self._waiting_borrowers(found.usage, pod)):
-                diagnosis.unschedulable_plugins.add(STATE_KEY)
-                state.write(STATE_KEY, replace(found, spared=spared))
+        if found is None or not (lacking := self._lacking(found, pod, diagnosis)):
+            return super().preempt(state, pod, diagnosis)
+        # Whoever refuses to evict is asked what may change it.
+        if not self._may_be_whole(found.usage, lacking):
+            diagnosis.unschedulable_plugins.add(STATE_KEY)
+            return PostFilterResult("", Status.unschedulable(GANG_OVER_QUOTA))
+        if spared := self._waiting_borrowers(found.usage, pod):
+            diagnosis.unschedulable_plugins.add(STATE_KEY)
+            state.write(STATE_KEY, replace(found, spared=spared))
         return super().preempt(state, pod, diagnosis)
+
+    def _lacking(self, found: QuotaState, pod: Pod, diagnosis: Diagnosis) -> Sequence[Pod]:
+        """*pod* and those that it would have to wait for; empty if there are none, or nobody can make room."""
+        if not found.usage.has_quota(pod.namespace) or not len(diagnosis.rows_with(Code.UNSCHEDULABLE)):
+            return ()
+        others = self._handle.evaluation.waits_for(pod)
+        return (pod, *others) if others else ()
 
     def _may_be_whole(self, usage: Usage, lacking: Sequence[Pod]) -> bool:
         """Whether quotas allow all of *lacking*, once those of their own namespace that matter less are gone."""
@@ -113,9 +120,7 @@ class QuotaPreemption(Preemption):
     def _waiting_borrowers(self, usage: Usage, pod: Pod) -> frozenset[str]:
         """The pods (uid) that wait at Permit in other namespaces above min."""
         borrowing = usage.over_min() - {pod.namespace}
-        return frozenset(
-            each.pod.uid for each in self._handle.waiting_pods if borrowing and each.pod.namespace in borrowing
-        )
+        return frozenset(each.pod.uid for each in self._handle.waiting_pods if each.pod.namespace in borrowing)
 
     def makes_room(self, state: CycleState, node: NodeInfo, leaving: Pod, preemptor: Pod) -> bool:
         found = state.read(STATE_KEY, QuotaState)
