@@ -204,9 +204,11 @@ class Coscheduling(Plugin):
         """One without a place may have been why the others gave theirs back: they begin anew."""
         if new is not None or old is None or old.node_name or not (key := group_key(old)):
             return
-        if self._groups.has_failed(key) and not self._groups.placed(key):
+        group, left = self._groups.of(old), list(self._groups.roll(key).pods.values())
+        is_enough = group is not None and len(left) >= group.spec.min_member
+        if is_enough and self._groups.has_failed(key) and not self._groups.placed(key):
             self._calls.forget(key)
-            self.handle.activate(list(self._groups.roll(key).pods.values()))
+            self.handle.activate(left)
 
     # ----------------------------------------------------------------------------------------------
 
