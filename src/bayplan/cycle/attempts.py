@@ -181,17 +181,18 @@ class Attempts:
             return
         commitment.record.message = failure.message
         profile.committer.withdraw(commitment)
-        if failure.status.is_rejection:
-            # The event would wake the pod itself, if it came before the pod is back in the queue.
-            self._fail(info, profile, failure, start)
-            self._place_is_free(commitment.pod, lambda other: self._is_news(profile, info, commitment, other))
-        else:
-            self._place_is_free(commitment.pod)
-            self._fail(info, profile, failure, start)
+        # The event would wake the pod itself, if it came before the pod is back in the queue.
+        self._fail(info, profile, failure, start)
+        self._place_is_free(profile, info, commitment)
 
-    def _place_is_free(self, pod: Pod, is_news: Callable[[QueuedPodInfo], bool] | None = None) -> None:
+    def _place_is_free(self, profile: ProfileCycles, holder: QueuedPodInfo, commitment: Commitment) -> None:
         """An assumed pod that does not take its place is as good as a deleted one."""
-        self._queue.move_all_to_active_or_backoff(ASSIGNED_POD_DELETE, pod, None, is_news)
+        self._queue.move_all_to_active_or_backoff(
+            ASSIGNED_POD_DELETE,
+            commitment.pod,
+            None,
+            lambda other: self._is_news(profile, holder, commitment, other),
+        )
 
     def _is_news(
         self, profile: ProfileCycles, holder: QueuedPodInfo, commitment: Commitment, other: QueuedPodInfo

@@ -96,6 +96,9 @@ class ProfileEvaluation:
                     kept[row] = rivals[row], statuses[row]
         return statuses
 
+    def waits_for(self, pod: Pod) -> Sequence[Pod]:
+        return self._runner.waits_for(pod)
+
     def rivals(self, pod: Pod) -> Mapping[int, Sequence[Pod]]:
         return self._rivals_at(pod, self._nominator.nodes())
 

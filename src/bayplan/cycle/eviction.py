@@ -1,7 +1,8 @@
 """Eviction: makes room for a preemptor by removing its victims, without holding up the scheduling cycle.
 
 The preemptor is held back by DefaultPreemption's PreEnqueue until its victims are on their way out; then the
-events of their deletion try it again. If an eviction fails, the preemptor is tried again at once.
+events of their deletion try it again. If an eviction fails, or the last victim went by itself, the preemptor is
+tried again at once.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from bayplan.framework import EventRecorder, Nominator
 from bayplan.observe import klog
 
 if TYPE_CHECKING:
-    from bayplan.cycle.waiting import HeldPods
+    from bayplan.cycle.waiting import HeldPod, HeldPods
     from bayplan.model import Pod
 
 log = klog.get_logger("bayplan.cycle")
@@ -36,6 +37,17 @@ class PreemptionObserver(Protocol):
     """Told when a preemption is over: metrics hang on this."""
 
     def preempted(self, seconds: float, *, succeeded: bool) -> None: ...
+
+
+class _Victim(NamedTuple):
+    pod: Pod
+    #: As it was waiting at Permit when it was chosen; None if it was not.
+    held: HeldPod | None
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether its place becomes free anyhow."""
+        return self.pod.is_terminating or (self.held is not None and self.held.is_leaving)
 
 
 class Preemptions:
@@ -77,23 +89,24 @@ class Preemptions:
 
     def start(self, preemptor: Pod, node_name: str, victims: Sequence[Pod]) -> asyncio.Task[None] | None:
         """Evict *victims* from *node_name* in the background."""
-        leaving = [victim for victim in victims if not victim.is_terminating]
-        if not leaving:
+        asked = [_Victim(victim, self._held.get(victim.uid)) for victim in victims]
+        asked = [victim for victim in asked if not victim.is_leaving]
+        if not asked:
             return None
         self._running[preemptor.uid] = None
-        return self._start(self._run(preemptor, node_name, leaving))
+        return self._start(self._run(preemptor, node_name, asked))
 
-    async def _run(self, preemptor: Pod, node_name: str, victims: Sequence[Pod]) -> None:
+    async def _run(self, preemptor: Pod, node_name: str, victims: Sequence[_Victim]) -> None:
         message = "Start the preemption asynchronously"
         log.info(message, v=2, preemptor=preemptor, node=node_name, numVictims=len(victims))
-        start, succeeded = perf_counter(), False
+        start, succeeded, is_news_to_come = perf_counter(), False, False
         try:
             # 1. Pods of lower priority that were promised this node lose the promise.
             await asyncio.gather(*(self._withdraw(pod) for pod in self._outranked(preemptor, node_name)))
             # 2. All victims but one, at the same time; the last one's deletion is what tries the preemptor again.
             await asyncio.gather(*(self._evict(preemptor, node_name, victim) for victim in victims[:-1]))
-            self._running[preemptor.uid] = victims[-1]
-            await self._evict(preemptor, node_name, victims[-1])
+            self._running[preemptor.uid] = victims[-1].pod
+            is_news_to_come = await self._evict(preemptor, node_name, victims[-1])
             succeeded = True
         except Exception as error:
             log.error(error, "Error occurred during async preemption", preemptor=preemptor, node=node_name)
@@ -101,7 +114,7 @@ class Preemptions:
             self._running.pop(preemptor.uid, None)
             if self._observer is not None:
                 self._observer.preempted(perf_counter() - start, succeeded=succeeded)
-            if not succeeded:
+            if not is_news_to_come:
                 self._activate([preemptor])
 
     def _outranked(self, preemptor: Pod, node_name: str) -> list[Pod]:
@@ -111,14 +124,18 @@ class Preemptions:
         self._nominator.remove(pod)
         await self._evictor.withdraw_nomination(pod)
 
-    async def _evict(self, preemptor: Pod, node_name: str, victim: Pod) -> None:
+    async def _evict(self, preemptor: Pod, node_name: str, victim: _Victim) -> bool:
+        """Whether it was done. Else the victim went by itself, and that may have been told while the preemptor was
+        held back."""
+        if victim.is_leaving:
+            return False
         note = f"Preempted by pod {preemptor.uid} on node {node_name}"
-        held = self._held.get(victim.uid)
-        if held is not None and held.preempt(PLUGIN, "preempted"):
+        if victim.held is not None and victim.held.preempt(PLUGIN, "preempted"):
             note += " (in kube-scheduler memory)."
         else:
             message = f"{preemptor.spec.scheduler_name}: preempting to accommodate a higher priority pod"
-            if not await self._evictor.evict(victim, message=message):
-                return
+            if not await self._evictor.evict(victim.pod, message=message):
+                return False
         # Not related to the preemptor: upstream hands its recorder an object that makes no reference.
-        self._recorder.event(victim, kind="Normal", reason="Preempted", action="Preempting", note=note)
+        self._recorder.event(victim.pod, kind="Normal", reason="Preempted", action="Preempting", note=note)
+        return True

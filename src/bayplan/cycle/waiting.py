@@ -50,6 +50,8 @@ class HeldPod:
         self._pod = pod
         self._loop = loop
         self._decided: Future = loop.create_future()
+        #: Whether it was decided that the pod does not go on.
+        self.is_leaving = False
         #: Done when the pod is decided about, or has waited for a moment.
         self._moment: Future = loop.create_future()
         #: Plugin → the timer that rejects the pod in its name.
@@ -108,6 +110,7 @@ class HeldPod:
         if self._decided.done():
             return False
         self._decided.set_result(status)
+        self.is_leaving = not status.is_success
         self._end_moment()
         for timer in self._pending.values():
             timer.cancel()

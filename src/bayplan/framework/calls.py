@@ -42,6 +42,7 @@ _COMPANION_LABELS: Final = {
     "normalize_score": "ScoreExtensionNormalize",
     "unreserve": "Unreserve",
     "waits_with": "PermitWaitsWith",
+    "waits_for": "PermitWaitsFor",
     "pre_bind_pre_flight": "PreBindPreFlight",
 }
 

@@ -174,6 +174,9 @@ class Evaluation(Protocol):
     def what_if(self) -> Any:
         """A context manager: pods moved within it are back where they were when it ends."""
 
+    def waits_for(self, pod: Pod) -> Sequence[Pod]:
+        """The pods without a place for which *pod*, if it had one now, would have to wait at Permit."""
+
     def judges_by_amounts(self, state: Any) -> bool:
         """Whether Filter, for the pod of *state*, looks at nothing of a node but the object and the amounts
         requested on it (`Reads.RESOURCES`)."""

@@ -69,6 +69,9 @@ Scheduling cycle: plain `def`, one pod at a time, over a snapshot that does not 
     ``waits_with(pod, other) -> bool``
         Whether *other* gets a place only together with *pod*. When *pod* was held in vain and gives its place
         back, pods that were tried meanwhile are tried again, but those that wait with it: it was there for them.
+    ``waits_for(pod) -> Sequence[Pod]``
+        Who has no place, and must get one before *pod* may go on, if *pod* had one now. Preemption takes nothing
+        from pods that wait on behalf of one that would have to wait as well.
 
 Binding cycle: `async def`, many pods at the same time
     ``pre_bind_pre_flight(state, pod, node_name) -> PreBindPreFlight | Status | None`` (plain `def`)

@@ -75,7 +75,7 @@ POINTS: Final[tuple[Point, ...]] = (
         "permit",
         "Permit",
         (_method("permit", "state", "pod", "node_name"),),
-        (_method("waits_with", "pod", "other"),),
+        (_method("waits_with", "pod", "other"), _method("waits_for", "pod")),
     ),
     Point(
         "preBind",

@@ -87,6 +87,7 @@ class Runner:
         ]
         self._unreserve = plugins.companions("reserve", "unreserve")
         self._waits_with = plugins.companions("permit", "waits_with")
+        self._waits_for = plugins.companions("permit", "waits_for")
 
     def has(self, point: str) -> bool:
         """Whether any plugin is on *point* (`filter`, `score`, …)."""
@@ -393,6 +394,11 @@ class Runner:
     def are_waiting_together(self, pod: Pod, other: Pod) -> bool:
         """Whether some Permit plugin gives them places together only."""
         return any(self._caller.call_often(bound, pod, other) is True for bound in self._waits_with.values())
+
+    def waits_for(self, pod: Pod) -> list[Pod]:
+        """The pods without a place that some Permit plugin would make *pod* wait for."""
+        answers = (self._caller.call(bound, pod) for bound in self._waits_for.values())
+        return [other for answer in answers if not isinstance(answer, Status) for other in answer or ()]
 
     # --- besides ----------------------------------------------------------------------------------
 

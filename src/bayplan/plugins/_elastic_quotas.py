@@ -52,6 +52,13 @@ def added(first: Resources, second: Resources, sign: int = 1) -> dict[str, int]:
     return total
 
 
+def sum_of(amounts: Iterable[Resources]) -> Resources:
+    total: dict[str, int] = {}
+    for each in amounts:
+        total = added(total, each)
+    return total
+
+
 @dataclass(frozen=True, slots=True)
 class Quota:
     """The ElasticQuota that counts for a namespace."""
@@ -115,6 +122,19 @@ class Usage:
         """The namespaces that use more than they are sure of."""
         return {namespace for namespace in self._quotas if self.is_over_min(namespace)}
 
+    def leaves_others_theirs(self, namespace: str, asked: Resources) -> bool:
+        """Whether *asked* is within max, and within what all are sure of together, if the other namespaces keep
+        what they are sure of and use."""
+        if self.is_over_max(namespace, asked):
+            return False
+        kept = (
+            {name: min(amount, quota.min.get(name, 0)) for name, amount in self.used(other).items()}
+            for other, quota in self._quotas.items()
+            if other != namespace
+        )
+        total = sum_of((*kept, self.used(namespace), asked))
+        return not is_more(total, _NOTHING, self._min_total, others_limited=True)
+
     def is_over_total_min(self, asked: Resources) -> bool:
         """Whether all namespaces with quotas use more than all of them are sure of: nothing is left to borrow."""
         return is_more(added(self._total, asked), _NOTHING, self._min_total, others_limited=True)
@@ -167,8 +187,8 @@ class QuotaBook:
             # One that cannot be read is among the findings.
             with contextlib.suppress(QuantityError):
                 self._quotas.setdefault(quota.namespace, Quota.of(quota))
-        self._min_total = _sum(quota.min for quota in self._quotas.values())
-        self._total = _sum(self._used.get(namespace, _NOTHING) for namespace in self._quotas)
+        self._min_total = sum_of(quota.min for quota in self._quotas.values())
+        self._total = sum_of(self._used.get(namespace, _NOTHING) for namespace in self._quotas)
         self._is_stale = False
         self._tell_findings()
 
@@ -187,10 +207,3 @@ class QuotaBook:
                         quota, kind="Warning", reason="InvalidQuota", action="Scheduling", note=note
                     )
         self._told = found
-
-
-def _sum(amounts: Iterable[Resources]) -> Resources:
-    total: dict[str, int] = {}
-    for each in amounts:
-        total = added(total, each)
-    return total

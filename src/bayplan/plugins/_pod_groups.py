@@ -127,6 +127,10 @@ class PodGroups:
         """The group was rejected just now: others go first."""
         self._failed_at[key] = self._clock.now()
 
+    def has_failed(self, key: str) -> bool:
+        """Whether the group was rejected, and has not been whole since."""
+        return key in self._failed_at
+
     def clear_failure(self, key: str) -> None:
         self._failed_at.pop(key, None)
 

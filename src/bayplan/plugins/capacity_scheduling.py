@@ -24,6 +24,7 @@ from bayplan.framework import (
 )
 from bayplan.model import ElasticQuota, Pod
 from bayplan.plugins._elastic_quotas import QuotaBook, added
+from bayplan.plugins._pod_groups import group_key
 from bayplan.plugins._quota_preemption import STATE_KEY, QuotaPreemption, QuotaState
 
 if TYPE_CHECKING:
@@ -39,10 +40,17 @@ def _after_quota_change(pod: Pod, old: ElasticQuota | None, new: ElasticQuota | 
     return Hint.SKIP if is_same else Hint.QUEUE
 
 
+def _after_bind(pod: Pod, old: Pod | None, new: Pod) -> Hint:
+    """A pod that a member of another gang had to spare while it waited may be evicted as soon as it is bound."""
+    is_spared = bool(group_key(new)) and new.namespace != pod.namespace
+    return Hint.QUEUE if is_spared and group_key(pod) else Hint.SKIP
+
+
 class CapacityScheduling(Plugin):
     name = "CapacityScheduling"
     events_to_register = (
         ClusterEvent(Resource.POD, Action.DELETE),
+        ClusterEvent(Resource.POD, Action.ADD, _after_bind),
         ClusterEvent(ELASTIC_QUOTAS, Action.ALL, _after_quota_change),
     )
 

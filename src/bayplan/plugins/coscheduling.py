@@ -11,14 +11,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, Protocol
 
 from bayplan.config.args import CoschedulingArgs
-from bayplan.framework import Action, ClusterEvent, Plugin, PostFilterResult, Resource, Status
+from bayplan.framework import Action, ClusterEvent, Hint, Plugin, PostFilterResult, Resource, Status
+from bayplan.model import CPU, MEMORY, Pod
 from bayplan.plugins._cluster_room import resource_gap, wanted_by
 from bayplan.plugins._group_calls import Calls, Reason
 from bayplan.plugins._pod_groups import Expiring, PodGroups, group_key
 
 if TYPE_CHECKING:
     from bayplan.framework import CycleState, Diagnosis, Handle, NodeTable, WaitingPod
-    from bayplan.model import Pod, PodGroup
+    from bayplan.model import PodGroup
 
 #: upstream DefaultWaitTime: for a group without a timeout under arguments that say 0.
 DEFAULT_WAIT_SECONDS: Final = 60.0
@@ -39,6 +40,12 @@ class _Queued(Protocol):
     def initial_attempt_timestamp(self) -> float | None: ...
 
 
+def _after_group_change(pod: Pod, old: PodGroup | None, new: PodGroup) -> Hint:
+    """A controller keeps writing the status of groups, and the group of others is none of the pod's business."""
+    is_same = old is not None and old.raw.get("spec") == new.raw.get("spec")
+    return Hint.SKIP if is_same or group_key(pod) != new.key else Hint.QUEUE
+
+
 class Coscheduling(Plugin):
     name = "Coscheduling"
     Args = CoschedulingArgs
@@ -46,7 +53,7 @@ class Coscheduling(Plugin):
     former_points = frozenset({"postBind"})
     events_to_register = (
         ClusterEvent(Resource.POD, Action.ADD),
-        ClusterEvent("podgroups.v1alpha1.scheduling.x-k8s.io", Action.ADD | Action.UPDATE),
+        ClusterEvent("podgroups.v1alpha1.scheduling.x-k8s.io", Action.ADD | Action.UPDATE, _after_group_change),
     )
 
     def __init__(self, args: CoschedulingArgs, handle: Handle) -> None:
@@ -59,6 +66,8 @@ class Coscheduling(Plugin):
         self._told: set[str] = set()
         #: Groups that the whole cluster was found to have room for.
         self._has_room = Expiring(handle.clock)
+        # After the groups, which know then that the member is gone.
+        handle.informers.on_change(Pod, self._member_changed)
 
     def sign(self, pod: Pod) -> tuple[()]:
         """Nodes are all the same to it: it has neither Filter nor Score."""
@@ -158,6 +167,18 @@ class Coscheduling(Plugin):
         key = group_key(pod)
         return bool(key) and group_key(other) == key
 
+    def waits_for(self, pod: Pod) -> list[Pod]:
+        """As many others as the group lacks, of those that request least."""
+        group, key = self._groups.of(pod), group_key(pod)
+        if group is None:
+            return []
+        placed = self._groups.placed(key)
+        n_missing = group.spec.min_member - len(placed.keys() | {pod.name})
+        others = (
+            each for name, each in self._groups.roll(key).pods.items() if name not in placed and name != pod.name
+        )
+        return sorted(others, key=_size)[: max(0, n_missing)]
+
     def _wait_seconds(self, group: PodGroup) -> float:
         of_group = group.spec.schedule_timeout_seconds
         if of_group is None:
@@ -177,6 +198,18 @@ class Coscheduling(Plugin):
             self._calls.forget(key)
             self._give_up(key, "rejection in Unreserve")
 
+    # --- a member is gone -------------------------------------------------------------------------
+
+    def _member_changed(self, old: Pod | None, new: Pod | None) -> None:
+        """One without a place may have been why the others gave theirs back: they begin anew."""
+        if new is not None or old is None or old.node_name or not (key := group_key(old)):
+            return
+        group, left = self._groups.of(old), list(self._groups.roll(key).pods.values())
+        is_enough = group is not None and len(left) >= group.spec.min_member
+        if is_enough and self._groups.has_failed(key) and not self._groups.placed(key):
+            self._calls.forget(key)
+            self.handle.activate(left)
+
     # ----------------------------------------------------------------------------------------------
 
     def _waiting(self, key: str) -> Iterator[WaitingPod]:
@@ -191,6 +224,10 @@ class Coscheduling(Plugin):
                 self._groups.displace(waiting.pod)
         self._has_room.discard(key)
         self._groups.note_failure(key)
+
+
+def _size(pod: Pod) -> tuple[int, int]:
+    return pod.requests.get(CPU, 0), pod.requests.get(MEMORY, 0)
 
 
 def _unschedulable(*reasons: str) -> PostFilterResult:

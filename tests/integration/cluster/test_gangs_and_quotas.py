@@ -278,11 +278,65 @@ EVICTING_IN_VAIN = Scenario(
 )
 
 
-# The same examples every time: two gangs that evict each other's waiting members can still keep a third pod
-# waiting (docs/plugins-family.md), and a search with other examples now and then finds such a pair.
-@settings(max_examples=20, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+#: g6 needs four and can never have them, g8 needs all three there are; neither may evict what the other holds.
+EVICTING_EACH_OTHER = Scenario(
+    nodes=[4, 5],
+    quotas={"team-a": (1, 4), "team-b": (2, 9)},
+    arrivals=[
+        (Gang("g0", "team-b", n_members=3, min_member=2, priority=2), 0.0),
+        (Single("p1", "team-b", cpu=1, priority=2), 10.0),
+        (Single("p2", "team-a", cpu=2, priority=1), 0.0),
+        (Gang("g3", "default", n_members=3, min_member=1, priority=1), 0.0),
+        (Single("p4", "team-a", cpu=1, priority=2), 0.3),
+        (Single("p5", "default", cpu=1, priority=0), 0.3),
+        (Gang("g6", "team-a", n_members=4, min_member=4, priority=2), 0.0),
+        (Single("p7", "team-a", cpu=3, priority=2), 0.3),
+        (Gang("g8", "team-b", n_members=3, min_member=3, priority=2), 0.0),
+    ],
+    reject_percentage=100,
+)
+
+#: g1 evicts what g3 holds, and g0, which never fits and has the highest priority, must not come before it.
+WAKING_THE_FIRST = Scenario(
+    nodes=[4],
+    quotas={"team-a": (0, 1), "team-b": (2, 3)},
+    arrivals=[
+        (Gang("g0", "default", n_members=5, min_member=5, priority=2), 0.3),
+        (Gang("g1", "team-b", n_members=4, min_member=2, priority=1), 0.3),
+        (Single("p2", "team-b", cpu=3, priority=1), 0.0),
+        (Gang("g3", "team-a", n_members=5, min_member=3, priority=1), 0.0),
+        (Single("p4", "team-a", cpu=3, priority=0), 0.0),
+        (Single("p5", "team-b", cpu=3, priority=0), 0.3),
+        (Gang("g6", "team-a", n_members=4, min_member=4, priority=0), 0.0),
+    ],
+    reject_percentage=100,
+)
+
+#: p6 wants the place of one that gives it back at the same moment.
+EVICTING_WHO_LEAVES = Scenario(
+    nodes=[6],
+    quotas={"team-a": (0, 1), "team-b": (1, 2)},
+    arrivals=[
+        (Gang("g0", "team-a", n_members=3, min_member=2, priority=0), 0.3),
+        (Gang("g1", "team-a", n_members=4, min_member=2, priority=2), 0.3),
+        (Gang("g2", "team-a", n_members=1, min_member=1, priority=1), 0.3),
+        (Gang("g3", "team-a", n_members=4, min_member=3, priority=0), 0.0),
+        (Single("p4", "team-b", cpu=3, priority=2), 0.0),
+        (Gang("g5", "team-a", n_members=3, min_member=2, priority=2), 0.3),
+        (Single("p6", "team-b", cpu=1, priority=0), 0.3),
+        (Gang("g7", "team-a", n_members=5, min_member=3, priority=1), 0.3),
+        (Single("p8", "team-b", cpu=1, priority=0), 10.0),
+    ],
+    reject_percentage=0,
+)
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 @given(scenarios())
 @example(EVICTING_IN_VAIN)
+@example(EVICTING_EACH_OTHER)
+@example(WAKING_THE_FIRST)
+@example(EVICTING_WHO_LEAVES)
 def test_gangs_are_whole_quotas_hold_and_nobody_is_forgotten(scenario: Scenario) -> None:
     """No gang holds places beyond its timeout without being whole; no namespace is above max; no borrower keeps
     what another namespace is sure of and wants; and whatever fits alone is placed in the end."""

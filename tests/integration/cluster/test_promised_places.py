@@ -16,7 +16,8 @@ OLDER_SECONDS = 3.0
 
 def test_who_left_room_for_a_gang_is_tried_when_it_gives_up() -> None:
     """One cpu is there for both teams, and team-b is sure of it. A gang of team-b evicts what team-a runs there; a
-    pod of team-a that is tried next has to leave the place to it. The gang, which needs three, gives up."""
+    pod of team-a that is tried next has to leave the place to it. The gang, which needs three and has a quota for
+    them, gives up."""
 
     async def story(world: World) -> None:
         async def is_running() -> bool:
@@ -30,7 +31,7 @@ def test_who_left_room_for_a_gang_is_tried_when_it_gives_up() -> None:
             return any(reason == "Scheduled" for _, reason, _ in events)
 
         await family.create(world, family.namespace("team-a"), family.namespace("team-b"))
-        await family.create(world, family.quota("team-a", 0, 2), family.quota("team-b", 1, 3))
+        await family.create(world, family.quota("team-a", 0, 2), family.quota("team-b", 3, 3))
         await family.create(world, family.pod("borrower", "team-a"))
         await world.until(is_running)
         await family.create(world, family.pod("next", "team-a"))
@@ -41,4 +42,4 @@ def test_who_left_room_for_a_gang_is_tried_when_it_gives_up() -> None:
         assert not await was_scheduled()
         await world.until(was_scheduled, SOON_SECONDS)
 
-    tell(story, family.nodes_of([2]), **family.options(wait_seconds=4, reject_percentage=100))
+    tell(story, family.nodes_of([1]), **family.options(wait_seconds=4, reject_percentage=100))

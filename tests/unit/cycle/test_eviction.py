@@ -90,12 +90,13 @@ async def test_victims_that_are_leaving_are_left_alone() -> None:
 
 
 async def test_victim_that_is_gone_gets_no_event() -> None:
-    """Somebody else deleted it first: that is no preemption."""
+    """Somebody else deleted it first: that is no preemption. The preemptor may have missed it, and is tried."""
     cluster = Cluster(gone={"v"})
     task = preemptions(cluster).start(PREEMPTOR, "a", [make_pod("v")])
     assert task is not None
     await task
     assert cluster.events == []
+    assert cluster.activated == ["vip"]
 
 
 async def test_failed_eviction_tries_the_preemptor_again() -> None:
@@ -137,3 +138,34 @@ async def test_waiting_victim_is_preempted_in_memory() -> None:
     assert cluster.log == []
     assert cluster.events == ["v: Preempted by pod vip-uid on node a (in kube-scheduler memory)."]
     assert (await held.decision(victim.uid, never)).message == "waiting on permit for pod: preempted"
+
+
+async def test_waiting_victim_that_gives_its_place_back_is_left_alone() -> None:
+    """It is not bound, so there is nothing to delete; and the preemptor hears of its place like everybody else."""
+    cluster, held = Cluster(), HeldPods()
+    victim = make_pod("v")
+    held.hold(victim, {"Gang": 60})
+    waiting = held.get(victim.uid)
+    assert waiting is not None
+    waiting.reject("Gang", "others found no node")
+    running = preemptions(cluster, held=held)
+    assert running.start(PREEMPTOR, "a", [victim]) is None
+    assert not running.is_running(PREEMPTOR)
+
+
+async def test_waiting_victim_may_give_its_place_back_before_its_turn() -> None:
+    """The preemptor was held back when that was told, so it is tried again."""
+    cluster, held = Cluster(), HeldPods()
+    victim = make_pod("waiting")
+    held.hold(victim, {"Gang": 60})
+    task = preemptions(cluster, held=held).start(PREEMPTOR, "a", [make_pod("v"), victim])
+    assert task is not None
+    await asyncio.sleep(0.5)
+    waiting = held.get(victim.uid)
+    assert waiting is not None
+    waiting.reject("Gang", "others found no node")
+    await held.decision(victim.uid, never)
+    await task
+    assert cluster.log == ["evict v"]
+    assert cluster.events == ["v: Preempted by pod vip-uid on node a"]
+    assert cluster.activated == ["vip"]

@@ -292,7 +292,7 @@ def test_waits_while_victims_are_being_evicted() -> None:
 def test_status_of_a_quota_wakes_nobody() -> None:
     """A controller writes the status all the time; only a change of the spec can help."""
     plugin = cluster().profile().plugins.plugins["CapacityScheduling"]
-    pods, quotas = registered_events(plugin) or ()
+    pods, _, quotas = registered_events(plugin) or ()
     pod, old = make_pod("p", namespace="team-a"), TEAMS[0]
     used = ElasticQuota.from_dict({**old.raw, "status": {"used": {"cpu": "1"}}})
 

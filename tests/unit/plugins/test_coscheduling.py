@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
-from tests.unit.plugins.gangs import MakeGangs, closing_gangs, make_group, make_member
+from tests.unit.plugins.gangs import MakeGangs, closing_gangs, gang_configuration, make_group, make_member
 from tests.unit.plugins.storage import make_claim, make_class, make_volume
 
 from bayplan.conformance.replay import Timing
-from bayplan.framework import Status
-from bayplan.model import Pod
+from bayplan.framework import Hint, Status
+from bayplan.model import Pod, PodGroup
 from bayplan.plugins.coscheduling import Coscheduling
 from bayplan.scheduler import default_registry
 from bayplan.testing import Harness, make_node, make_pod
@@ -217,6 +218,19 @@ def test_group_has_enough_without_the_one_that_does_not_fit(make_gangs: MakeGang
     gangs.add(make_group("g", 3), *members("g", 2), make_member("g-2", "g", cpu="9"), make_member("g-3", "g"))
     gangs.run(5)
 
+    assert gangs.bound == {"g": 3}
+
+
+def test_group_at_rest_hears_that_members_in_its_way_are_gone(make_gangs: MakeGangs) -> None:
+    """Those that fit nowhere end both rounds. When they are deleted, the others have enough without them."""
+    gangs = make_gangs({"a": 4})
+    gangs.add(make_group("g", 3), *members("g", 3))
+    gangs.add(*(make_member(f"g-{i}", "g", cpu="9") for i in ("00", "01", "11", "12")))
+    gangs.run(30)
+    assert gangs.bound == {}
+
+    gangs.delete(*(gangs.pods[f"default/g-{i}"] for i in ("00", "01", "11", "12")))
+    gangs.run(5)
     assert gangs.bound == {"g": 3}
 
 
@@ -449,3 +463,38 @@ profiles:
     nodes = harness.profile().handle.snapshot.nodes
     assert plugin.pre_filter(None, pod, nodes) == Status.skip()  # type: ignore[arg-type]
     assert harness.decide(pod).node_name == "a"
+
+
+# --- for others -----------------------------------------------------------------------------------
+
+
+def test_status_of_a_group_wakes_nobody() -> None:
+    """A controller writes the status all the time; and what helps one group does not help another."""
+    _, groups = Coscheduling.events_to_register
+    pod, old = make_member("g-0", "g"), make_group("g", 2)
+    running = PodGroup.from_dict({**old.raw, "status": {"phase": "Running"}})
+
+    assert groups.hint is not None
+    assert groups.hint(pod, old, running) is Hint.SKIP
+    assert groups.hint(pod, old, make_group("g", 1)) is Hint.QUEUE
+    assert groups.hint(pod, None, old) is Hint.QUEUE
+    assert groups.hint(pod, None, make_group("h", 2)) is Hint.SKIP
+    assert groups.hint(make_pod("alone"), None, old) is Hint.SKIP
+
+
+def test_whom_a_member_would_have_to_wait_for() -> None:
+    """As many as the group lacks, of those that request least; nobody when it is whole with this one."""
+    bound = [make_member(f"bound-{i}", "g", node_name="a") for i in range(2)]
+    first, *others = [make_member(f"g-{i}", "g", cpu=str(i)) for i in (4, 3, 2, 1)]
+    alone, stray = make_pod("alone"), make_member("stray", "h")
+    harness = Harness(nodes=[make_node("a")], configuration=json.dumps(gang_configuration()))
+    for each in (make_group("g", 5), *bound, first, *others, alone, stray):
+        harness.scheduler.objects.set(each)
+    evaluation = harness.profile().evaluation
+
+    assert [pod.name for pod in evaluation.waits_for(first)] == ["g-1", "g-2"]
+    assert [pod.name for pod in evaluation.waits_for(others[-1])] == ["g-2", "g-3"]
+    harness.add(make_group("g", 3))
+    assert evaluation.waits_for(first) == []
+    assert evaluation.waits_for(alone) == []
+    assert evaluation.waits_for(stray) == []
