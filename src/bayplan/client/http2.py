@@ -111,8 +111,7 @@ class Http2Connection(asyncio.BufferedProtocol):
 
     def _close_if_done(self) -> None:
         if not self.is_open and not self._streams and self._transport is not None:
-            self._flush()
-            self._transport.close()
+            self._transport.abort()  # a goodbye would have to be waited for
 
     # --- towards the server -------------------------------------------------------------------------------
 

@@ -119,6 +119,10 @@ class WaitingPod(Protocol):
     @property
     def pending_plugins(self) -> Sequence[str]: ...
 
+    @property
+    def is_leaving(self) -> bool:
+        """Whether it was rejected, and is about to give its place back."""
+
     def allow(self, plugin_name: str) -> None:
         """*plugin_name* waits no longer; when no plugin does, the pod is bound."""
 

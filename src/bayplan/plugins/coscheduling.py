@@ -147,6 +147,7 @@ class Coscheduling(Plugin):
         group = self._groups.of(pod)
         if group is None:
             return Status.unschedulable("PodGroup not found")
+        self._count_out_the_leaving(key)
         n_placed = self._groups.place(pod)
         if n_placed >= group.spec.min_member:
             self._groups.clear_failure(key)
@@ -214,6 +215,13 @@ class Coscheduling(Plugin):
 
     def _waiting(self, key: str) -> Iterator[WaitingPod]:
         return (waiting for waiting in self.handle.waiting_pods if group_key(waiting.pod) == key)
+
+    def _count_out_the_leaving(self, key: str) -> None:
+        """A member whose time is up, or whose place somebody took, gives it back in its own time; the group is not
+        whole with it."""
+        for waiting in self._waiting(key):
+            if waiting.is_leaving:
+                self._groups.displace(waiting.pod)
 
     def _give_up(self, key: str, message: str) -> None:
         """All that wait give their places back. They do so in their own time, but count no more from now on: the

@@ -103,6 +103,10 @@ class Gangs(Replay):
         for each in objects:
             self.apply(self.pods.get(each.key, each) if isinstance(each, Pod) else each, None)
 
+    def take_place_of(self, name: str) -> None:
+        """Have a pod that Permit holds rejected, as preemption does."""
+        assert next(held for held in self._held if held.pod.name == name).preempt("DefaultPreemption", "preempted")
+
     @property
     def bound(self) -> dict[str, int]:
         """Group → how many of its pods are on nodes; "" stands for pods of none."""

@@ -186,6 +186,24 @@ def test_group_is_not_stranded_by_slow_members(make_gangs: MakeGangs, lag_second
     assert gangs.bound == {"g": 4}
 
 
+def test_member_that_is_about_to_give_its_place_back_counts_no_more(make_gangs: MakeGangs) -> None:
+    """One whose place was taken while it waited does not make the group whole, however long it takes to go."""
+    slow = Timing(attempt_seconds=0.05, lag_seconds=5)
+    gangs = make_gangs({"a": 2}, podGroupRejectPercentage=100, timing=slow)
+    gangs.add(make_group("g", 3), *members("g", 3))
+    gangs.run(1)
+    assert gangs.waiting == ["g-0", "g-1"]
+
+    gangs.take_place_of("g-0")
+    gangs.apply(None, make_node("b", cpu="1"))
+    gangs.run(0.5)
+    assert gangs.bound == {}
+    assert gangs.waiting == ["g-0", "g-1", "g-2"]
+
+    gangs.run(120)
+    assert gangs.bound == {"g": 3}
+
+
 @pytest.mark.parametrize("lag_seconds", [0.0, 0.1], ids=["at once", "while others are tried"])
 def test_group_that_does_not_fit_comes_to_rest(make_gangs: MakeGangs, lag_seconds: float) -> None:
     """Members behind the one that finds no node may call the group once more, and then it waits for news."""
