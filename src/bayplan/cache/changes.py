@@ -1,8 +1,8 @@
 """The change log: which rows changed since somebody last looked.
 
-Kept answers (see `cycle.kept`) are refreshed for the rows that changed and not worked out anew. Three logs,
-because most answers depend on the node object alone, pods come and go far more often than nodes change, and every
-pod that came is shown again by the watch, which changes no amount.
+Kept answers (see `cycle.kept`) and derived columns are refreshed for the rows that changed and not worked out anew.
+Three logs, because most answers depend on the node object alone, pods come and go far more often than nodes change,
+and every pod that came is shown again by the watch, which changes no amount.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from bayplan.framework import IntArray
 
 #: A reader further behind than this gets "everything changed"; so the log stays short.
 MAX_LENGTH = 8192
+#: When more than this share of the rows changed, working out all of them is cheaper.
+REFRESH_SHARE = 0.25
 
 
 class ChangeLog:
@@ -53,3 +55,8 @@ class ChangeLog:
             self._asked = position, self.position
             self._answer = np.fromiter(tail, dtype=np.int64, count=len(tail))
         return self._answer
+
+    def few_since(self, position: int, n_rows: int) -> IntArray | None:
+        """The same where it pays to refresh them alone; None if all of the *n_rows* are to be worked out."""
+        rows = self.since(position)
+        return rows if rows is not None and len(rows) <= n_rows * REFRESH_SHARE else None

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 #: Columns of so many keys are kept; the oldest goes first.
 MAX_KEYS: Final = 64
-#: When more than this share of the rows changed, working out all of them is cheaper.
-REFRESH_SHARE: Final = 0.25
 #: After so many refreshes the least entries are looked for again: until then they only ever get less, or NaN.
 MAX_REFRESHES: Final = 100
 
@@ -77,8 +75,8 @@ class DerivedColumns:
             return False
         if kept.position == self._changes.position:
             return True
-        rows = self._changes.since(kept.position)
-        if rows is None or len(rows) > len(nodes) * REFRESH_SHARE:
+        rows = self._changes.few_since(kept.position, len(nodes))
+        if rows is None:
             return False
         kept.change(rows, make(nodes.select(rows)))
         kept.position = self._changes.position

@@ -49,8 +49,6 @@ T = TypeVar("T")
 MAX_KEPT: Final = 512
 #: Signs that came once, per plugin and extension point: a sign is a few hundred bytes.
 MAX_NOTICED: Final = 4096
-#: When more than this share of the rows changed, asking about all of them is cheaper.
-REFRESH_SHARE: Final = 0.25
 
 
 class _Kept(Generic[T]):
@@ -100,10 +98,7 @@ class _Kept(Generic[T]):
 
     def stale_rows(self, n_nodes: int) -> IntArray | None:
         """The rows to ask about again; None if that is all of them: one node's change can be everybody's."""
-        rows = self.log.since(self.position)
-        if rows is None or len(rows) > n_nodes * REFRESH_SHARE:
-            return None
-        return None if self.reads is Reads.ALL_NODES else rows
+        return None if self.reads is Reads.ALL_NODES else self.log.few_since(self.position, n_nodes)
 
     def drop(self) -> None:
         self.is_shelved = False
