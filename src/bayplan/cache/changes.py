@@ -1,8 +1,8 @@
 """The change log: which rows changed since somebody last looked.
 
-Kept answers (see `cycle.kept`) and derived columns are refreshed for the rows that changed and not worked out anew.
-Three logs, because most answers depend on the node object alone, pods come and go far more often than nodes change,
-and every pod that came is shown again by the watch, which changes no amount.
+Kept answers (see `cycle.kept`) and derived columns are refreshed for the rows that changed, and not worked out
+anew. Three logs, because most answers depend on the node object alone, pods come and go far more often than nodes
+change, and every pod that came is shown again by the watch, which changes no amount.
 """
 
 from __future__ import annotations
