@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,37 +36,58 @@ _FEW: Final = 64
 
 
 class Table(NodeTable):
-    """Nodes of a store, all of them or the ones at given rows."""
+    """Nodes of a store: all of them, the ones at given rows, or the ones in a mask."""
 
-    def __init__(self, store: Store, rows: IntArray | None = None) -> None:
+    def __init__(self, store: Store, rows: IntArray | None = None, mask: BoolArray | None = None) -> None:
         self._store = store
-        #: None for the whole table: columns are then given out as they are, not gathered.
-        self._rows = rows
+        self._mask = mask
+        self._known_rows = rows
+        self._all_rows: IntArray | None = None
+        self._position_of: dict[int, int] | None = None
         # Records outlive the numbering of rows, so a table keeps the names of its time.
         self._names = store.frozen_names
         # A whole table is made anew whenever a node comes or goes, so its length stands.
-        self._n_nodes = store.n_nodes if rows is None else len(rows)
+        if mask is not None:
+            self._n_nodes = int(np.count_nonzero(mask))
+        else:
+            self._n_nodes = store.n_nodes if rows is None else len(rows)
+
+    @property
+    def _rows(self) -> IntArray | None:
+        """None for the whole table: columns are then given out as they are, not gathered. Which rows are in a mask is
+        worked out when somebody asks: few do, and there is another mask for every pod that keeps away from the one
+        before it."""
+        if self._known_rows is None and self._mask is not None:
+            self._known_rows = self._mask.nonzero()[0]
+        return self._known_rows
 
     def _read(self, column: Column) -> NDArray[Any]:
         """The entries of this table's nodes."""
-        return column.view(self._n_nodes) if self._rows is None else column.data[self._rows]
+        rows = self._rows
+        return column.view(self._n_nodes) if rows is None else column.data[rows]
 
     def _pick(self, column: NDArray[Any]) -> NDArray[Any]:
-        return column if self._rows is None else column[self._rows]
+        rows = self._rows
+        return column if rows is None else column[rows]
 
     # --- which nodes ------------------------------------------------------------------------------
 
     @property
     def rows(self) -> IntArray:
-        return self._all_rows if self._rows is None else self._rows
-
-    @cached_property
-    def _all_rows(self) -> IntArray:
-        return np.arange(self._store.n_nodes, dtype=np.int64)
+        rows = self._rows
+        if rows is not None:
+            return rows
+        if self._all_rows is None:
+            self._all_rows = np.arange(self._store.n_nodes, dtype=np.int64)
+        return self._all_rows
 
     @property
     def is_whole(self) -> bool:
-        return self._rows is None
+        return self._known_rows is None and self._mask is None
+
+    @property
+    def where(self) -> BoolArray | None:
+        return self._mask
 
     @property
     def names(self) -> NDArray[np.object_]:
@@ -89,18 +109,16 @@ class Table(NodeTable):
         return Table(self._store, positions if self._rows is None else self._rows[positions])
 
     def select_where(self, mask: BoolArray) -> Table:
-        return MaskedTable(self._store, mask) if self.is_whole else self.select(mask.nonzero()[0])
+        return Table(self._store, mask=mask) if self.is_whole else self.select(mask.nonzero()[0])
 
     def position(self, name: str) -> int | None:
         row = self._store.row_of.get(name)
-        if row is None or self._rows is None:
+        rows = self._rows
+        if row is None or rows is None:
             return row
-        return self._positions.get(row)
-
-    @cached_property
-    def _positions(self) -> dict[int, int]:
-        assert self._rows is not None  # noqa: S101  the whole table needs no such map
-        return {row: position for position, row in enumerate(self._rows.tolist())}
+        if self._position_of is None:
+            self._position_of = {row: position for position, row in enumerate(rows.tolist())}
+        return self._position_of.get(row)
 
     # --- what the nodes are -----------------------------------------------------------------------
 
@@ -125,7 +143,8 @@ class Table(NodeTable):
     def allocatable(self, resource: str) -> IntArray:
         resources = self._store.resources
         column = resources.allocatable.get(resource, resources.nothing)
-        return column.view(self._n_nodes) if self._rows is None else column.data[self._rows]
+        rows = self._rows
+        return column.view(self._n_nodes) if rows is None else column.data[rows]
 
     def image_size(self, image: str) -> IntArray:
         return self._pick(self._store.images.sizes(image))
@@ -138,12 +157,14 @@ class Table(NodeTable):
     def requested(self, resource: str) -> IntArray:
         resources = self._store.resources
         column = resources.requested.get(resource, resources.nothing)
-        return column.view(self._n_nodes) if self._rows is None else column.data[self._rows]
+        rows = self._rows
+        return column.view(self._n_nodes) if rows is None else column.data[rows]
 
     def nonzero_requested(self, resource: str) -> IntArray:
         resources = self._store.resources
         column = resources.nonzero.get(resource, resources.nothing)
-        return column.view(self._n_nodes) if self._rows is None else column.data[self._rows]
+        rows = self._rows
+        return column.view(self._n_nodes) if rows is None else column.data[rows]
 
     def pod_counts(self) -> IntArray:
         return self._read(self._store.resources.pod_counts)
@@ -199,29 +220,6 @@ class Table(NodeTable):
             return Derived.of(make(self))
         whole = store.derived.read(key, make, Table(store), store.membership)
         return Derived(whole.columns[:, self._rows], whole.least)
-
-
-class MaskedTable(Table):
-    """The nodes of a store that are in a mask. Which rows those are is worked out when somebody asks: few do, and
-    there is another mask for every pod that keeps away from the one before it."""
-
-    def __init__(self, store: Store, mask: BoolArray) -> None:
-        self._store = store
-        self._names = store.frozen_names
-        self._mask = mask
-        self._n_nodes = int(np.count_nonzero(mask))
-
-    @cached_property
-    def _rows(self) -> IntArray:  # type: ignore[override]  # nobody sets it
-        return self._mask.nonzero()[0]
-
-    @property
-    def where(self) -> BoolArray:
-        return self._mask
-
-    @property
-    def is_whole(self) -> bool:
-        return False
 
 
 class StoreNodeInfo(NodeInfo):

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from bayplan.cycle.failure import Failure
 from bayplan.framework import Code, CycleState, Runner, Status
 
+from bayplan.model import Pod
+from bayplan.observe.record import Record
+
 if TYPE_CHECKING:
     from bayplan.cache import Cache
     from bayplan.cycle.decision import Decision
     from bayplan.cycle.waiting import HeldPods
-    from bayplan.model import Pod
-    from bayplan.observe.record import Record
     from bayplan.queue import PodNominator
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-if TYPE_CHECKING:
-    from bayplan.framework import Diagnosis, ScoreOutcome, Status
-    from bayplan.model import Pod
-    from bayplan.observe.record import Record
+from bayplan.framework import Diagnosis, ScoreOutcome, Status
+from bayplan.model import Pod
+from bayplan.observe.record import Record
 
 NO_NODES: Final = "no nodes available to schedule pods"
 

@@ -10,14 +10,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from bayplan.framework import EventRecorder, Nominator
 from bayplan.observe import klog
 
-if TYPE_CHECKING:
-    from bayplan.cycle.waiting import HeldPod, HeldPods
-    from bayplan.model import Pod
+from bayplan.cycle.waiting import HeldPod, HeldPods
+from bayplan.model import Pod
 
 log = klog.get_logger("bayplan.cycle")
 

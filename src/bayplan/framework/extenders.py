@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from bayplan.model import Node, Pod
+
 if TYPE_CHECKING:
     from bayplan.framework.candidates import Candidate
     from bayplan.framework.nodes import NodeTable
-    from bayplan.model import Node, Pod
 
 #: Stands among a pod's rejectors for extenders, which register nothing: any event may change their mind.
 EXTENDER: Final = "Extender"

@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,17 +21,16 @@ from bayplan.framework.status import Code
 from bayplan.framework.verdict import BoolArray, FloatArray, IntArray, Verdict
 from bayplan.model import parse_int64
 
-if TYPE_CHECKING:
-    from bayplan.model import (
-        AffinityTerm,
-        HostPort,
-        LazyErrorNodeSelector,
-        Node,
-        NodeTerm,
-        Pod,
-        Selector,
-        Taint,
-    )
+from bayplan.model import (
+    AffinityTerm,
+    HostPort,
+    LazyErrorNodeSelector,
+    Node,
+    NodeTerm,
+    Pod,
+    Selector,
+    Taint,
+)
 
 
 class LabelColumn:

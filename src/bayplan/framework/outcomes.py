@@ -108,10 +108,15 @@ class FilterOutcome:
     __slots__ = ("_feasible", "combined", "decided", "error", "n_seen", "nodes", "overrides")
 
     def __init__(
-        self, nodes: NodeTable, feasible: BoolArray, decided: list[Decided], error: Status | None = None
+        self,
+        nodes: NodeTable,
+        feasible: BoolArray | None,
+        decided: list[Decided],
+        error: Status | None = None,
+        combined: Combined | None = None,
     ) -> None:
         self.nodes = nodes
-        self._feasible: BoolArray | None = feasible
+        self._feasible = feasible
         #: In the order of the plugins; the masks do not overlap.
         self.decided = decided
         #: An ERROR of any plugin on any node: the attempt is over.
@@ -121,14 +126,11 @@ class FilterOutcome:
         #: Position → status, for nodes whose answer was settled in another way (nominated pods, extenders).
         self.overrides: dict[int, Status] = {}
         #: What the plugins' verdicts came to, as long as there is nothing else to say.
-        self.combined: Combined | None = None
+        self.combined = combined
 
     @classmethod
     def of(cls, combined: Combined, error: Status | None = None) -> FilterOutcome:
-        outcome = cls.__new__(cls)
-        outcome.nodes, outcome.decided, outcome.combined = combined.nodes, combined.decided, combined
-        outcome.error, outcome.n_seen, outcome.overrides, outcome._feasible = error, None, {}, None
-        return outcome
+        return cls(combined.nodes, None, combined.decided, error, combined)
 
     @property
     def feasible(self) -> BoolArray:

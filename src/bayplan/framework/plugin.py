@@ -104,10 +104,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar
 from bayplan.framework.events import ClusterEvent
 from bayplan.framework.status import Status
 
+from bayplan.model import Pod
+
 if TYPE_CHECKING:
     from bayplan.config.args import Args
     from bayplan.framework.handle import Handle
-    from bayplan.model import Pod
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

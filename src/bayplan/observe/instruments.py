@@ -38,7 +38,7 @@ class Number:
     __slots__ = ("value",)
 
     def __init__(self) -> None:
-        self.value: float = 0
+        self.value = 0.0
 
     def inc(self, amount: float = 1) -> None:
         self.value += amount

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bayplan.framework import Code, has_any
 
+from bayplan.framework import BoolArray, IntArray, NodeTable, TermColumn, Verdict
+
 if TYPE_CHECKING:
-    from bayplan.framework import BoolArray, IntArray, NodeTable, TermColumn, Verdict
     from bayplan.model import Pod
     from bayplan.plugins._affinity_terms import Target, Targets
 

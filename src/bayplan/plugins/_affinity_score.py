@@ -10,8 +10,9 @@ import numpy as np
 from bayplan.framework import MAX_SCORE, ClassScores, TermKind, extremes
 from bayplan.plugins._affinity_terms import Namespaces, Target
 
+from bayplan.framework import IntArray, NodeTable
+
 if TYPE_CHECKING:
-    from bayplan.framework import IntArray, NodeTable
     from bayplan.model import Pod
 
 #: More different scores than this are normalised node by node.

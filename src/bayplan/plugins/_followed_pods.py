@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
+from bayplan.model import Pod
+
 if TYPE_CHECKING:
     from bayplan.framework import Handle
-    from bayplan.model import Pod
 
 
 class Moves(NamedTuple):

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bayplan.framework import (
     SUCCESS,
@@ -34,9 +34,8 @@ from bayplan.model import Pod, importance_key
 from bayplan.plugins._elastic_quotas import sum_of
 from bayplan.plugins._no_victims import no_victims
 
-if TYPE_CHECKING:
-    from bayplan.model import Resources
-    from bayplan.plugins._elastic_quotas import Usage
+from bayplan.model import Resources
+from bayplan.plugins._elastic_quotas import Usage
 
 STATE_KEY: Final = "CapacityScheduling"
 NO_STATE: Final = "not eligible due to failed to read from cycleState"

@@ -29,27 +29,28 @@ class Tally:
     __slots__ = ("_constraint", "_counted", "_inhabited", "_self_match", "domains", "totals")
 
     def __init__(
-        self, constraint: Constraint, domains: Domains, totals: IntArray, counted: BoolArray | None, pod: Pod
+        self,
+        constraint: Constraint,
+        domains: Domains,
+        totals: IntArray,
+        counted: BoolArray | None,
+        inhabited: IntArray | None,
+        *,
+        self_match: bool,
     ) -> None:
         self._constraint = constraint
-        self._self_match = constraint.selector.matches(pod.labels)
+        self._self_match = self_match
         #: bool, shape (n_nodes,): the nodes whose pods count; None for all.
         self._counted = counted
+        #: The numbers of the domains with a node that counts; None for all.
+        self._inhabited = inhabited
         self.domains = domains
         #: int64, one entry per domain: own, and changed by what-ifs.
         self.totals = totals
-        #: The numbers of the domains with a node that counts; None for all.
-        self._inhabited: IntArray | None = None
-        if counted is not None:
-            present = domains.totals(counted.astype(np.int64))
-            self._inhabited = np.flatnonzero(present[: domains.n_domains])
 
     def clone(self) -> Tally:
-        twin = object.__new__(Tally)
-        twin._constraint, twin._self_match = self._constraint, self._self_match
-        twin._counted, twin._inhabited, twin.domains = self._counted, self._inhabited, self.domains
-        twin.totals = self.totals.copy()
-        return twin
+        totals, match = self.totals.copy(), self._self_match
+        return Tally(self._constraint, self.domains, totals, self._counted, self._inhabited, self_match=match)
 
     def move(self, moved: Pod, row: int, change: int) -> None:
         """*moved* came to or left the node at *row*.
@@ -119,7 +120,12 @@ def _tally(nodes: NodeTable, pod: Pod, constraint: Constraint, candidates: BoolA
     counted = counted_nodes(nodes, pod, constraint, candidates)
     totals = count_in_domains(nodes, constraint, domains, counted)
     # They may be the cache's own, which what-ifs change too.
-    return Tally(constraint, domains, totals.copy(), counted, pod)
+    inhabited: IntArray | None = None
+    if counted is not None:
+        present = domains.totals(counted.astype(np.int64))
+        inhabited = np.flatnonzero(present[: domains.n_domains])
+    match = constraint.selector.matches(pod.labels)
+    return Tally(constraint, domains, totals.copy(), counted, inhabited, self_match=match)
 
 
 def _also(mask: BoolArray | None, more: BoolArray, *, unless: BoolArray | None) -> BoolArray:

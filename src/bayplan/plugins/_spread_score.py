@@ -23,8 +23,9 @@ from bayplan.plugins._spread_constraints import (
     nodes_with_keys,
 )
 
+from bayplan.framework import BoolArray, IntArray, NodeTable
+
 if TYPE_CHECKING:
-    from bayplan.framework import BoolArray, IntArray, NodeTable
     from bayplan.model import Pod
 
 Number = TypeVar("Number", np.float64, np.int64)

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
 from bayplan.model import KubeObject, PersistentVolume
 from bayplan.plugins._volume_affinity import single_label, storage_amount, volume_affinity
 
+from bayplan.model import LazyErrorNodeSelector, PersistentVolumeClaim
+
 if TYPE_CHECKING:
     from bayplan.framework import Informers
-    from bayplan.model import LazyErrorNodeSelector, PersistentVolumeClaim
 
 T = TypeVar("T", bound=KubeObject)
 #: Namespace and name.

@@ -25,9 +25,10 @@ from bayplan.plugins._volume_affinity import compile_affinity, volume_affinity
 from bayplan.plugins._volume_matching import Match, match_claims
 from bayplan.plugins._volume_provisioning import Provisioner
 
+from bayplan.framework import BoolArray, Informers, NodeTable, Verdict
+from bayplan.model import LazyErrorNodeSelector, PersistentVolume, PersistentVolumeClaim
+
 if TYPE_CHECKING:
-    from bayplan.framework import BoolArray, Informers, NodeTable, Verdict
-    from bayplan.model import LazyErrorNodeSelector, PersistentVolume, PersistentVolumeClaim
     from bayplan.plugins._volume_assumed import VolumeIndex
 
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"

@@ -15,9 +15,10 @@ import numpy as np
 from bayplan.model import LazyErrorNodeSelector, PersistentVolume, SelectorError, compile_selector
 from bayplan.plugins._volume_affinity import storage_amount, volume_affinity
 
+from bayplan.framework import BoolArray, IntArray, LabelColumn, NodeTable
+from bayplan.model import PersistentVolumeClaim
+
 if TYPE_CHECKING:
-    from bayplan.framework import BoolArray, IntArray, LabelColumn, NodeTable
-    from bayplan.model import PersistentVolumeClaim
     from bayplan.plugins._volume_assumed import OpenVolume, VolumeIndex
 
 _FILESYSTEM: Final = "Filesystem"

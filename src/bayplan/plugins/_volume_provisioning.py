@@ -23,8 +23,9 @@ from bayplan.model import (
 )
 from bayplan.model.selectors import checked_requirement
 
+from bayplan.framework import BoolArray, Informers, NodeTable
+
 if TYPE_CHECKING:
-    from bayplan.framework import BoolArray, Informers, NodeTable
     from bayplan.model import PersistentVolumeClaim
 
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"

@@ -27,11 +27,11 @@ from bayplan.framework import (
 from bayplan.model import PersistentVolumeClaim
 from bayplan.plugins._claims import claim_not_found, named_claims, storage_sign
 
+from bayplan.model import Pod, Volume
+
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
-
     from bayplan.framework import NodeInfo, Verdict
-    from bayplan.model import Pod, Volume
 
 DISK_CONFLICT: Final = "node(s) had no available disk"
 POD_CONFLICT: Final = (

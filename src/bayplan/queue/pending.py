@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from bayplan.queue.backoff import LONG_AGO, WINDOW_SECONDS, BackoffQueue
 from bayplan.queue.pod_info import QueuedPodInfo
 
-if TYPE_CHECKING:
-    from bayplan.model import Pod
+from bayplan.model import Pod
 
 
 class PendingPod(NamedTuple):
