@@ -54,9 +54,11 @@ class Table(NodeTable):
 
     @property
     def _rows(self) -> IntArray | None:
-        """None for the whole table: columns are then given out as they are, not gathered. Which rows are in a mask is
-        worked out when somebody asks: few do, and there is another mask for every pod that keeps away from the one
-        before it."""
+        """None for the whole table: columns are then given out as they are, not gathered.
+
+        Which rows are in a mask is worked out when somebody asks: few do, and there is another mask for every pod
+        that keeps away from the one before it.
+        """
         if self._known_rows is None and self._mask is not None:
             self._known_rows = self._mask.nonzero()[0]
         return self._known_rows

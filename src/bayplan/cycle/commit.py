@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bayplan.cycle.failure import Failure
 from bayplan.framework import Code, CycleState, Runner, Status
-
 from bayplan.model import Pod
 from bayplan.observe.record import Record
 

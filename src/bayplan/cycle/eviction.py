@@ -12,11 +12,10 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol
 
-from bayplan.framework import EventRecorder, Nominator
-from bayplan.observe import klog
-
 from bayplan.cycle.waiting import HeldPod, HeldPods
+from bayplan.framework import EventRecorder, Nominator
 from bayplan.model import Pod
+from bayplan.observe import klog
 
 log = klog.get_logger("bayplan.cycle")
 

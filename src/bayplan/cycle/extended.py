@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bayplan.cycle.asking import Asking
 from bayplan.cycle.decision import NO_NODES, Decision
@@ -29,6 +29,8 @@ from bayplan.framework.extenders import EXTENDER, Extender, ExtenderError
 from bayplan.observe.record import Record
 
 if TYPE_CHECKING:
+    from bayplan.cache.snapshot import CacheSnapshot
+    from bayplan.cycle.evaluation import ProfileEvaluation
     from bayplan.framework import Clock
     from bayplan.model import Pod
 
@@ -39,10 +41,27 @@ class ExtendedCycle(SchedulingCycle):
     """Decides for the pods of one profile, extenders asked."""
 
     def __init__(
-        self, *arguments: Any, extenders: Sequence[Extender], forgetful: Runner, clock: Clock, **options: Any
+        self,
+        runner: Runner,
+        evaluation: ProfileEvaluation,
+        snapshot: CacheSnapshot,
+        *,
+        extenders: Sequence[Extender],
+        forgetful: Runner,
+        clock: Clock,
+        profile_name: str,
+        percentage_of_nodes_to_score: int = 0,
+        seed: int | None = None,
     ) -> None:
         """*forgetful* runs the same plugins without kept answers: those are about the snapshot's own nodes."""
-        super().__init__(*arguments, **options)
+        super().__init__(
+            runner,
+            evaluation,
+            snapshot,
+            profile_name=profile_name,
+            percentage_of_nodes_to_score=percentage_of_nodes_to_score,
+            seed=seed,
+        )
         self._extenders = tuple(extenders)
         self._forgetful = forgetful
         self._clock = clock

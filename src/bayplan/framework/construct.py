@@ -25,7 +25,7 @@ def construct(registration: Registration, args: Any, handle: Handle) -> Plugin:
     with _blamed(registration, "constructor"):
         plugin = cls(args, handle)
     with _blamed(registration, "events_to_register"):
-        events = tuple(registered_events(plugin) or ())
+        events: tuple[object, ...] = tuple(registered_events(plugin) or ())
     wrong = next((event for event in events if not isinstance(event, ClusterEvent)), None)
     if wrong is not None:
         raise PluginError(

@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 
 from bayplan.framework.status import Code
 from bayplan.framework.verdict import BoolArray, FloatArray, IntArray, Verdict
-from bayplan.model import parse_int64
-
 from bayplan.model import (
     AffinityTerm,
     HostPort,
@@ -30,6 +28,7 @@ from bayplan.model import (
     Pod,
     Selector,
     Taint,
+    parse_int64,
 )
 
 

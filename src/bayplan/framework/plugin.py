@@ -103,7 +103,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar
 
 from bayplan.framework.events import ClusterEvent
 from bayplan.framework.status import Status
-
 from bayplan.model import Pod
 
 if TYPE_CHECKING:

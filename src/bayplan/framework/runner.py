@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Generator, Hashable, Mapping
 from time import perf_counter
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -323,9 +323,11 @@ class Runner:
     def _post_filter_one(
         self, bound: Bound, state: CycleState, pod: Pod, diagnosis: Diagnosis
     ) -> PostFilterResult:
-        answer = self._caller.call(bound, state, pod, diagnosis)
-        result = answer if isinstance(answer, PostFilterResult) else PostFilterResult(None, answer)
-        return result._replace(status=as_status(bound, result.status))
+        answer: Any = self._caller.call(bound, state, pod, diagnosis)
+        if not isinstance(answer, PostFilterResult):
+            return PostFilterResult(None, as_status(bound, answer))
+        status: object = cast("Any", answer).status  # a plugin may have left it out
+        return answer._replace(status=as_status(bound, status))
 
     # --- scheduling cycle: choice -----------------------------------------------------------------
 

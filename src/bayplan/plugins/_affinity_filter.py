@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from bayplan.framework import Code, has_any
-
-from bayplan.framework import BoolArray, IntArray, NodeTable, TermColumn, Verdict
+from bayplan.framework import BoolArray, Code, IntArray, NodeTable, TermColumn, Verdict, has_any
 
 if TYPE_CHECKING:
     from bayplan.model import Pod

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from bayplan.framework import MAX_SCORE, ClassScores, TermKind, extremes
+from bayplan.framework import MAX_SCORE, ClassScores, IntArray, NodeTable, TermKind, extremes
 from bayplan.plugins._affinity_terms import Namespaces, Target
-
-from bayplan.framework import IntArray, NodeTable
 
 if TYPE_CHECKING:
     from bayplan.model import Pod

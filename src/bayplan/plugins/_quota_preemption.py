@@ -30,12 +30,9 @@ from bayplan.framework import (
     Preemption,
     Status,
 )
-from bayplan.model import Pod, importance_key
-from bayplan.plugins._elastic_quotas import sum_of
+from bayplan.model import Pod, Resources, importance_key
+from bayplan.plugins._elastic_quotas import Usage, sum_of
 from bayplan.plugins._no_victims import no_victims
-
-from bayplan.model import Resources
-from bayplan.plugins._elastic_quotas import Usage
 
 STATE_KEY: Final = "CapacityScheduling"
 NO_STATE: Final = "not eligible due to failed to read from cycleState"

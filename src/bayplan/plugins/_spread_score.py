@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bayplan.framework import MAX_SCORE, ClassScores, Domains, extremes
+from bayplan.framework import MAX_SCORE, BoolArray, ClassScores, Domains, IntArray, NodeTable, extremes
 from bayplan.plugins._spread_constraints import (
     HOSTNAME,
     Constraint,
@@ -22,8 +22,6 @@ from bayplan.plugins._spread_constraints import (
     counted_nodes,
     nodes_with_keys,
 )
-
-from bayplan.framework import BoolArray, IntArray, NodeTable
 
 if TYPE_CHECKING:
     from bayplan.model import Pod

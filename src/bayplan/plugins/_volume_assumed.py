@@ -10,10 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
 
-from bayplan.model import KubeObject, PersistentVolume
+from bayplan.model import KubeObject, LazyErrorNodeSelector, PersistentVolume, PersistentVolumeClaim
 from bayplan.plugins._volume_affinity import single_label, storage_amount, volume_affinity
-
-from bayplan.model import LazyErrorNodeSelector, PersistentVolumeClaim
 
 if TYPE_CHECKING:
     from bayplan.framework import Informers

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from bayplan.framework import Code
-from bayplan.model import CSINode
+from bayplan.framework import BoolArray, Code, Informers, NodeTable, Verdict
+from bayplan.model import CSINode, LazyErrorNodeSelector, PersistentVolume, PersistentVolumeClaim
 from bayplan.plugins._csi_migration import (
     InTreePlugin,
     TranslationError,
@@ -24,9 +24,6 @@ from bayplan.plugins._csi_migration import (
 from bayplan.plugins._volume_affinity import compile_affinity, volume_affinity
 from bayplan.plugins._volume_matching import Match, match_claims
 from bayplan.plugins._volume_provisioning import Provisioner
-
-from bayplan.framework import BoolArray, Informers, NodeTable, Verdict
-from bayplan.model import LazyErrorNodeSelector, PersistentVolume, PersistentVolumeClaim
 
 if TYPE_CHECKING:
     from bayplan.plugins._volume_assumed import VolumeIndex

@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from bayplan.model import LazyErrorNodeSelector, PersistentVolume, SelectorError, compile_selector
-from bayplan.plugins._volume_affinity import storage_amount, volume_affinity
-
 from bayplan.framework import BoolArray, IntArray, LabelColumn, NodeTable
-from bayplan.model import PersistentVolumeClaim
+from bayplan.model import (
+    LazyErrorNodeSelector,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    SelectorError,
+    compile_selector,
+)
+from bayplan.plugins._volume_affinity import storage_amount, volume_affinity
 
 if TYPE_CHECKING:
     from bayplan.plugins._volume_assumed import OpenVolume, VolumeIndex
@@ -74,7 +78,7 @@ class _Matcher:
         # From the last to the first: where several volumes name the claim, the first one decides.
         for rank in range(len(volumes) - 1, len(open_volumes) - 1, -1):
             mine = np.where(_reachable(volumes[rank], self._nodes), rank, len(volumes))
-            chosen = np.where(self._is_free(numbers[rank]), mine, chosen)
+            chosen = np.where(self._is_free(int(numbers[rank])), mine, chosen)
         self._taken.append(numbers[chosen])
         return Match(claim, volumes, chosen)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from bayplan.framework import BoolArray, Informers, NodeTable
 from bayplan.model import (
     CSIDriver,
     CSIStorageCapacity,
@@ -22,8 +23,6 @@ from bayplan.model import (
     parse_value,
 )
 from bayplan.model.selectors import checked_requirement
-
-from bayplan.framework import BoolArray, Informers, NodeTable
 
 if TYPE_CHECKING:
     from bayplan.model import PersistentVolumeClaim

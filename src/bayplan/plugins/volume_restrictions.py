@@ -24,13 +24,12 @@ from bayplan.framework import (
     Resource,
     Status,
 )
-from bayplan.model import PersistentVolumeClaim
+from bayplan.model import PersistentVolumeClaim, Pod, Volume
 from bayplan.plugins._claims import claim_not_found, named_claims, storage_sign
-
-from bayplan.model import Pod, Volume
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
+
     from bayplan.framework import NodeInfo, Verdict
 
 DISK_CONFLICT: Final = "node(s) had no available disk"

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from bayplan.model import Pod
 from bayplan.queue.backoff import LONG_AGO, WINDOW_SECONDS, BackoffQueue
 from bayplan.queue.pod_info import QueuedPodInfo
-
-from bayplan.model import Pod
 
 
 class PendingPod(NamedTuple):

@@ -32,6 +32,7 @@ from bayplan.framework import (
 from bayplan.model import KubeObject, Node, Pod, Service
 from bayplan.scheduler import default_registry
 from bayplan.testing import Harness, make_node, make_pod
+from bayplan.version import IS_COMPILED
 
 N_NODES: Final = 9
 #: Of these some come and go.
@@ -458,11 +459,16 @@ def _some_changes() -> list[Step]:
     return found
 
 
+#: Machine code calls its own parts directly, whatever a test has put in their place; the source is the same.
+can_be_broken = pytest.mark.skipif(IS_COMPILED, reason="compiled modules cannot be broken on purpose")
+
+
 def test_some_changes_are_exact() -> None:
     """The sequence of the following tests passes as long as nothing is broken."""
     run(_some_changes())
 
 
+@can_be_broken
 def test_change_that_is_not_logged_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A change log that tells of no change leaves wrong answers standing, and the comparison says so."""
     nothing = np.array([], dtype=np.int64)
@@ -471,6 +477,7 @@ def test_change_that_is_not_logged_is_noticed(monkeypatch: pytest.MonkeyPatch) -
         run(_some_changes())
 
 
+@can_be_broken
 def test_update_taken_for_a_confirmation_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pod that was resized counts for more; if it were taken for the same, the comparison would say so."""
     monkeypatch.setattr("bayplan.cache.cache._are_counted_alike", lambda old, new: True)
@@ -485,6 +492,7 @@ def test_update_taken_for_a_confirmation_is_noticed(monkeypatch: pytest.MonkeyPa
         )
 
 
+@can_be_broken
 def test_scores_patched_in_the_wrong_place_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scores that are brought up to date at another node's position are wrong, and the comparison says so."""
     monkeypatch.setattr(Board, "_in_table", lambda self, rows: (rows, rows * 0))
@@ -494,6 +502,7 @@ def test_scores_patched_in_the_wrong_place_are_noticed(monkeypatch: pytest.Monke
         run([tainted, *[(DECIDE, 1, template, 0, 0) for template in (0, 1, 2) for _ in range(12)]])
 
 
+@can_be_broken
 def test_choice_among_all_nodes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The best of all nodes may be one that was rejected; taking it is wrong, and the comparison says so."""
     monkeypatch.setattr(Board, "best_of", lambda self, mask: self.leaders.positions())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bayplan.cache import Cache
-from bayplan.framework import Code, FilterOutcome, NodeTable, Status, Verdict
+from bayplan.framework import Code, CycleState, FilterOutcome, NodeTable, Plugin, Status, Verdict
+from bayplan.framework.calls import Bound
 from bayplan.framework.combining import Combining, Remembered
+from bayplan.framework.points import POINT_BY_NAME
+from bayplan.model import Pod
 from bayplan.testing import make_node
 
 N_NODES = 3
-PLUGINS: list[Any] = [SimpleNamespace(name=name) for name in ("First", "Second", "Third")]
+
+
+class _Filter(Plugin):
+    def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> None: ...
+
+
+def _bound(name: str) -> Bound:
+    plugin_class = type(name, (_Filter,), {"name": name})
+    return Bound(plugin_class(None, None), "filter_nodes", POINT_BY_NAME["filter"])
+
+
+PLUGINS = [_bound(name) for name in ("First", "Second", "Third")]
 
 
 @pytest.fixture(scope="module")
