@@ -6,6 +6,7 @@ way; only one is alive at a time.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -54,4 +55,6 @@ def _configuration(plugin: str, *, deterministic: bool) -> dict[str, Any]:
 def _start_null(plane: ControlPlane, n_nodes: int, *, events: bool) -> Process:
     kubeconfig = plane.kubeconfig_for("system:kube-scheduler")
     command = [sys.executable, "-m", "bench.e2e.null", f"--kubeconfig={kubeconfig}", f"--nodes={n_nodes}"]
-    return plane.start("null", [*command, *(["--events"] if events else [])], env={"PYTHONPATH": str(ROOT)})
+    # The build that is measured comes first: the control sends its requests with the same client.
+    path = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), str(ROOT))))
+    return plane.start("null", [*command, *(["--events"] if events else [])], env={"PYTHONPATH": path})

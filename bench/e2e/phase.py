@@ -19,6 +19,7 @@ import msgspec
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.processes import Process
 
+from bayplan.version import IS_COMPILED
 from bench.e2e import contestants, metrics, proc
 from bench.e2e.api import IN_FLIGHT, Api, Call
 from bench.e2e.driver import STREAM_CREATORS, Driver
@@ -261,6 +262,7 @@ class PhaseRun:
         waits = [] if self._are_before else driver.waits()
         per_node = Counter(Counter(driver.placements()).values())
         return Phase(
+            compiled=IS_COMPILED,
             step=self._step,
             n_pods=n_pods,
             start_to_first_bind=round(min(driver.bound_at.values()) - self._started_at, 3),

@@ -16,6 +16,8 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     n_pods: int
     #: When it began, UTC.
     at: str = ""
+    #: Whether Bayplan was the build of machine code.
+    compiled: bool = False
     #: How long it took with all preparation.
     seconds: float = 0.0
     #: Why it does not count; empty if it does.

@@ -81,10 +81,16 @@ def _machine(phases: Sequence[Phase]) -> str:
     return "\n".join(
         [
             f"- {os.cpu_count()} cores ({platform.machine()}), shared by API server, etcd, scheduler and driver",
-            f"- kube-scheduler, kube-apiserver {_kubernetes_version()}; Python {platform.python_version()}",
+            f"- kube-scheduler, kube-apiserver {_kubernetes_version()}",
+            f"- Bayplan, {_build(phases)}; Python {platform.python_version()}",
             f"- {days[0]}" + (f" to {days[-1]}" if len(days) > 1 else "") if days else "",
         ]
     )
+
+
+def _build(phases: Sequence[Phase]) -> str:
+    builds = sorted({"compiled" if phase.compiled else "interpreted" for phase in phases})
+    return " and ".join(builds)
 
 
 def _kubernetes_version() -> str:

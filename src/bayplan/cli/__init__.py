@@ -10,6 +10,7 @@ import click
 
 import bayplan
 from bayplan.cli.lazy import LazyGroup
+from bayplan.version import IS_COMPILED
 
 COMMANDS = {
     "config": ("bayplan.cli.config", "Show, check and migrate scheduler configurations."),
@@ -29,7 +30,11 @@ COMMANDS = {
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="Documentation: docs/ in the repository; start with docs/architecture.md.",
 )
-@click.version_option(bayplan.__version__, prog_name="bayplan")
+@click.version_option(
+    bayplan.__version__,
+    prog_name="bayplan",
+    message="%(prog)s, version %(version)s" + (", compiled" if IS_COMPILED else ""),
+)
 def main() -> None:
     """A Kubernetes scheduler and scheduling framework in Python.
 
