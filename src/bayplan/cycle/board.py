@@ -155,6 +155,8 @@ class Board:
         self._place_of: dict[int, int] | None = None
         self.totals = LiveColumn(self._sum(nodes.rows, slice(None)))
         self.leaders = Leaders(self.totals.data)
+        #: The highest total of a selection, the last time: mostly that of the next one.
+        self._level = -1
         # The fixed scores are counted where they are compacted.
         self.basis = SharedColumns((1 + len(self._moving)) * self._base.nbytes)
 
@@ -165,9 +167,10 @@ class Board:
     def best_of(self, mask: BoolArray) -> IntArray:
         """The positions of the highest totals among those in *mask*, of which there is one."""
         totals = self.totals.data
-        best = (totals == totals[totals.argmax()]) & mask
-        if not has_any(best):  # the highest of all are not among them
-            return highest(np.where(mask, totals, -1))  # no total is below 0
+        best = (totals == self._level) & mask
+        if not has_any(best) or has_any((totals > self._level) & mask):
+            self._level = int(np.where(mask, totals, -1).max())  # no total is below 0
+            best = (totals == self._level) & mask
         positions: IntArray = best.nonzero()[0]
         return positions
 
