@@ -19,24 +19,10 @@ from bayplan.client.errors import (
     NotFoundError,
     TransportError,
 )
+from bayplan.client.placement import read_placement
 from bayplan.model import Pod
 
 logger = logging.getLogger("bayplan.client")
-
-
-class _Meta(msgspec.Struct):
-    uid: str = ""
-
-
-class _Spec(msgspec.Struct, rename="camel"):
-    node_name: str = ""
-
-
-class _Placement(msgspec.Struct):
-    """What tells where a pod is."""
-
-    metadata: _Meta
-    spec: _Spec
 
 
 class Binder:
@@ -73,7 +59,7 @@ class Binder:
     async def _is_there(self, pod: Pod, node_name: str) -> bool:
         """Whether the pod is bound to *node_name*. Raises if it is elsewhere, gone, or another one."""
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
-        answer = msgspec.json.decode(await self._calls.call("GET", path, repeatable=True), type=_Placement)
+        answer = read_placement(await self._calls.call("GET", path, repeatable=True))
         if answer.metadata.uid != pod.uid:
             raise NotFoundError(404, reason="NotFound", message=f'pods "{pod.name}" not found')
         there = answer.spec.node_name

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Final
 
 import hpack
 
-_STATIC_STATUS = {0x88: 200, 0x89: 204, 0x8A: 206, 0x8B: 304, 0x8C: 400, 0x8D: 404, 0x8E: 500}
-_SCHEME_HTTPS = b"\x87"
-_AUTHORITY, _METHOD, _PATH = 1, 2, 4
-_STATUS = range(8, 15)  # a status that has no entry of its own borrows the name of any that has
+_STATIC_STATUS: Final = {0x88: 200, 0x89: 204, 0x8A: 206, 0x8B: 304, 0x8C: 400, 0x8D: 404, 0x8E: 500}
+_SCHEME_HTTPS: Final = b"\x87"
+_AUTHORITY: Final = 1
+_METHOD: Final = 2
+_PATH: Final = 4
+_STATUS: Final = range(8, 15)  # a status that has no entry of its own borrows the name of any that has
 #: So many bytes can tell the status: a change of the table's size, and three digits as they are.
-_STATUS_BYTES = 6
-_SECRET = {"authorization"}
+_STATUS_BYTES: Final = 6
+_SECRET: Final = {"authorization"}
 
 
 def shared(authority: str, pairs: Sequence[tuple[str, str]]) -> bytes:
@@ -31,7 +34,7 @@ def request_block(method: str, target: str, rest: bytes, content_type: str, n_by
     head = _method(method) + _indexed(_PATH, target) + rest
     if n_bytes is None:
         return head
-    return head + _content_type(content_type) + literal("content-length", str(n_bytes))
+    return head + _content_type(content_type) + _CONTENT_LENGTH + _string(str(n_bytes))
 
 
 @lru_cache(maxsize=16)
@@ -63,7 +66,7 @@ def _string(text: str) -> bytes:
 def _length(number: int) -> bytes:
     """An integer with a prefix of seven bits."""
     if number < 0x7F:
-        return bytes((number,))
+        return _SHORT_LENGTHS[number]
     number -= 0x7F
     parts = bytearray((0x7F,))
     while number >= 0x80:
@@ -71,6 +74,10 @@ def _length(number: int) -> bytes:
         number >>= 7
     parts.append(number)
     return bytes(parts)
+
+
+_SHORT_LENGTHS: Final = [bytes((number,)) for number in range(0x7F)]
+_CONTENT_LENGTH: Final = b"\0" + _string("content-length")
 
 
 def status_of(block: bytes) -> int:

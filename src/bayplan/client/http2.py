@@ -13,32 +13,43 @@ import asyncio
 import math
 import struct
 from collections import deque
-from typing import cast
+from typing import Final
 
 from bayplan.client import header_block
-from bayplan.client.connection import BUFFER_BYTES, keep_alive
 from bayplan.client.errors import TransportError
 from bayplan.client.exchange import Reply, Request
 
-_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-_DATA, _HEADERS, _RST_STREAM, _SETTINGS, _PING, _GOAWAY, _WINDOW_UPDATE, _CONTINUATION = 0, 1, 3, 4, 6, 7, 8, 9
-_END_STREAM, _ACK, _END_HEADERS, _PADDED, _PRIORITY = 0x1, 0x1, 0x4, 0x8, 0x20
+_PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+# Kinds of frames, their flags, settings and codes of errors.
+_DATA: Final = 0
+_HEADERS: Final = 1
+_RST_STREAM: Final = 3
+_SETTINGS: Final = 4
+_PING: Final = 6
+_GOAWAY: Final = 7
+_WINDOW_UPDATE: Final = 8
+_CONTINUATION: Final = 9
+_END_STREAM: Final = 0x1
+_ACK: Final = 0x1
+_END_HEADERS: Final = 0x4
+_PADDED: Final = 0x8
+_PRIORITY: Final = 0x20
 _HEADER_TABLE_SIZE, _ENABLE_PUSH, _MAX_CONCURRENT_STREAMS, _INITIAL_WINDOW_SIZE, _MAX_FRAME_SIZE = 1, 2, 3, 4, 5
 _REFUSED_STREAM, _CANCEL = 7, 8
-_FRAME = struct.Struct(">HBBBL")  # 24 bits of length, in two parts
-_SETTING = struct.Struct(">HL")
-_NUMBER = struct.Struct(">L")
-_FRAME_BYTES = 9
-_STREAM_ID = 0x7FFF_FFFF
-_DEFAULT_WINDOW = 65_535
+_FRAME: Final = struct.Struct(">HBBBL")  # 24 bits of length, in two parts
+_SETTING: Final = struct.Struct(">HL")
+_NUMBER: Final = struct.Struct(">L")
+_FRAME_BYTES: Final = 9
+_STREAM_ID: Final = 0x7FFF_FFFF
+_DEFAULT_WINDOW: Final = 65_535
 #: The server is never held back: a reply is read whole.
-_WINDOW = 0x7FFF_FFFF
-_TOP_UP = _WINDOW // 2
-_DEFAULT_FRAME_SIZE = 16_384
+_WINDOW: Final = 0x7FFF_FFFF
+_TOP_UP: Final = _WINDOW // 2
+_DEFAULT_FRAME_SIZE: Final = 16_384
 
 
-class Http2Connection(asyncio.BufferedProtocol):
-    """See the module's text."""
+class Http2Connection:
+    """See the module's text. Bytes come from an `Http2Protocol`."""
 
     def __init__(self, max_lanes: int) -> None:
         self.loop = asyncio.get_running_loop()
@@ -46,7 +57,6 @@ class Http2Connection(asyncio.BufferedProtocol):
         #: Has the lanes as soon as the server has said how many there may be.
         self.lanes: asyncio.Future[list[Http2Lane]] = self.loop.create_future()
         self._transport: asyncio.Transport | None = None
-        self._buffer = memoryview(bytearray(BUFFER_BYTES))
         self._rest = b""
         self._outgoing: list[bytes] = []
         self._next_id = 1
@@ -156,32 +166,21 @@ class Http2Connection(asyncio.BufferedProtocol):
         if outgoing and self._transport is not None and not self._closed:
             self._transport.write(b"".join(outgoing))
 
-    # --- from the server: asyncio -------------------------------------------------------------------------
+    # --- from the server: bytes ---------------------------------------------------------------------------
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
-        keep_alive(transport.get_extra_info("socket"))
+    def open(self, transport: asyncio.Transport) -> None:
+        """The connection is made."""
+        self._transport = transport
         ours = {_HEADER_TABLE_SIZE: 0, _ENABLE_PUSH: 0, _INITIAL_WINDOW_SIZE: _WINDOW}
         self._outgoing.append(_PREFACE)
-        self._write_frame(_SETTINGS, 0, 0, b"".join(_SETTING.pack(*each) for each in ours.items()))
+        self._write_frame(_SETTINGS, 0, 0, b"".join([_SETTING.pack(*each) for each in ours.items()]))
         self._write_frame(_WINDOW_UPDATE, 0, 0, _NUMBER.pack(_WINDOW - _DEFAULT_WINDOW))
         self._flush()
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        why = f"the connection was cut{f': {exc}' if exc else ''}"
-        self.is_open, self._closed = False, True
-        if not self.lanes.done():
-            self.lanes.set_exception(TransportError(why, sent=False))
-        streams, self._streams = self._streams, {}
-        for lane in streams.values():
-            lane.fail(TransportError(why, sent=True, reused=self._used and not lane.is_answering))
-
-    def get_buffer(self, sizehint: int) -> memoryview:
-        return self._buffer
-
-    def buffer_updated(self, nbytes: int) -> None:
+    def take(self, received: memoryview) -> None:
+        """What has come; it is not looked at later."""
         self.heard_at = self.loop.time()
-        data = self._rest + self._buffer[:nbytes]
+        data = self._rest + received
         start, end = 0, len(data)
         try:
             while end - start >= _FRAME_BYTES:
@@ -197,6 +196,16 @@ class Http2Connection(asyncio.BufferedProtocol):
         except (ValueError, struct.error, IndexError) as error:
             self.fail(TransportError(f"the server does not speak HTTP/2: {error}", sent=True))
         self._rest = data[start:]
+
+    def cut(self, cause: Exception | None) -> None:
+        """The connection is lost."""
+        why = f"the connection was cut{f': {cause}' if cause else ''}"
+        self.is_open, self._closed = False, True
+        if not self.lanes.done():
+            self.lanes.set_exception(TransportError(why, sent=False))
+        streams, self._streams = self._streams, {}
+        for lane in streams.values():
+            lane.fail(TransportError(why, sent=True, reused=self._used and not lane.is_answering))
 
     # --- from the server: frames --------------------------------------------------------------------------
 
