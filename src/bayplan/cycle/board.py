@@ -153,7 +153,8 @@ class Board:
             if isinstance(own, FixedScores):
                 self._base += own.weighted
         self._place_of: dict[int, int] | None = None
-        self.totals = LiveColumn(self._sum(nodes.rows, slice(None)))
+        every = slice(None)
+        self.totals = LiveColumn(self._sum(every if nodes.is_whole else nodes.rows, every))
         self.leaders = Leaders(self.totals.data)
         #: The highest total of a selection, the last time: mostly that of the next one.
         self._level = -1
@@ -196,7 +197,7 @@ class Board:
             sums = self._sum(rows, positions)
             self.leaders.change(positions, self.totals.change(positions, sums), sums)
 
-    def _sum(self, rows: IntArray, positions: IntArray | slice) -> IntArray:
+    def _sum(self, rows: IntArray | slice, positions: IntArray | slice) -> IntArray:
         """The totals of the nodes at *rows* of the snapshot, which are at *positions* of the table."""
         sums = self._base[positions]
         for own in self._moving:

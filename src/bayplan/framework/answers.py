@@ -193,7 +193,8 @@ def checked_scores(answer: Any, n_nodes: int) -> IntArray | Status:
     if isinstance(answer, Status):
         return answer
     if isinstance(answer, np.ndarray) and answer.shape == (n_nodes,) and answer.dtype.kind in "iu":
-        return answer.astype(np.int64, copy=False)
+        # A column of the scheduler's goes on changing; a record must not.
+        return answer.astype(np.int64, copy=answer.base is not None)
     got = f"{answer.dtype} of shape {answer.shape}" if isinstance(answer, np.ndarray) else type(answer).__name__
     return Status.failed(f"scores must be whole numbers of shape ({n_nodes},), got {got}")
 

@@ -255,6 +255,24 @@ def test_scores_are_weighed_and_added(nodes: NodeTable) -> None:
     assert outcome.by_plugin["N"].weighted.tolist() == [2, 4, 6]
 
 
+@pytest.mark.parametrize("n_nodes", [3, 2, 1], ids=["all nodes", "two of them", "one of them"])
+def test_scores_that_are_a_column_stay_as_they_were(n_nodes: int) -> None:
+    """A plugin may give a column of the table as its scores; pods that come later do not change what was said."""
+    cache = Cache()
+    for name in ("a", "b", "c"):
+        cache.set_node(make_node(name))
+    whole = cache.snapshot().nodes
+    table = whole if n_nodes == len(whole) else whole.select(np.arange(n_nodes))
+    run = runner("score", plugin("C", score_nodes=lambda state, pod, nodes: nodes.pod_counts()))
+
+    outcome = scored(run, table)
+    cache.add_pod(make_pod("late", node_name="a"))
+
+    assert isinstance(outcome, ScoreOutcome)
+    assert outcome.by_plugin["C"].raw.tolist() == [0] * n_nodes
+    assert table.pod_counts()[0] == 1
+
+
 @pytest.mark.parametrize("in_place", [True, False], ids=["changes the array", "returns a new one"])
 def test_normalize_score_in_both_styles(nodes: NodeTable, in_place: bool) -> None:
     """NormalizeScore may change the scores it is given, or return others; the raw ones are kept for the record."""
