@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 COLLECT_SECONDS: Final = 300.0
 #: While the cluster is read, all that is made stays.
 _WHILE_READING: Final = (100_000, 50, 1_000)
-#: A collection looks at 20,000 new objects (4 ms), once: what is still there then is looked at in full ones only,
-#: which do not come by themselves.
-_WHILE_SCHEDULING: Final = (20_000, 1_000_000, 1_000_000)
+#: A young collection looks at 2,000 objects, a middle one at 20,000 (4 ms); full ones do not come by themselves.
+_WHILE_SCHEDULING: Final = (2_000, 10, 1_000_000)
 
 
 class Collector:
