@@ -42,11 +42,6 @@ class Table(NodeTable):
         self._store = store
         self._mask = mask
         self._known_rows = rows
-        #: Of a single row, which is looked at after every pod: its entries need not be gathered.
-        self._one: slice | None = None
-        if rows is not None and len(rows) == 1:
-            row = int(rows[0])
-            self._one = slice(row, row + 1)
         self._all_rows: IntArray | None = None
         self._position_of: dict[int, int] | None = None
         # Records outlive the numbering of rows, so a table keeps the names of its time.
@@ -70,8 +65,6 @@ class Table(NodeTable):
 
     def _read(self, column: Column) -> NDArray[Any]:
         """The entries of this table's nodes."""
-        if self._one is not None:
-            return column.view(self._store.n_nodes)[self._one]
         rows = self._rows
         return column.view(self._n_nodes) if rows is None else column.data[rows]
 

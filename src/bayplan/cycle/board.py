@@ -156,8 +156,6 @@ class Board:
         every = slice(None)
         self.totals = LiveColumn(self._sum(every if nodes.is_whole else nodes.rows, every))
         self.leaders = Leaders(self.totals.data)
-        #: The highest total of a selection, the last time: mostly that of the next one.
-        self._level = -1
         # The fixed scores are counted where they are compacted.
         self.basis = SharedColumns((1 + len(self._moving)) * self._base.nbytes)
 
@@ -168,10 +166,9 @@ class Board:
     def best_of(self, mask: BoolArray) -> IntArray:
         """The positions of the highest totals among those in *mask*, of which there is one."""
         totals = self.totals.data
-        best = (totals == self._level) & mask
-        if not has_any(best) or has_any((totals > self._level) & mask):
-            self._level = int(np.where(mask, totals, -1).max())  # no total is below 0
-            best = (totals == self._level) & mask
+        best = (totals == totals[totals.argmax()]) & mask
+        if not has_any(best):  # the highest of all are not among them
+            return highest(np.where(mask, totals, -1))  # no total is below 0
         positions: IntArray = best.nonzero()[0]
         return positions
 
