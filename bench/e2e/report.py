@@ -89,7 +89,7 @@ def _machine(phases: Sequence[Phase]) -> str:
 
 
 def _build(phases: Sequence[Phase]) -> str:
-    builds = sorted({"compiled" if phase.compiled else "interpreted" for phase in phases})
+    builds = sorted({"compiled" if phase.compiled else "interpreted" for phase in phases if not phase.failure})
     return " and ".join(builds)
 
 

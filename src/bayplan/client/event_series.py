@@ -67,7 +67,7 @@ class EventNumbers:
 
 
 def event_name(regarding: str, nanoseconds: int) -> str:
-    name = f"{regarding}.{format(nanoseconds, 'x')}"
+    name = f"{regarding}.{nanoseconds:x}"
     if len(name) <= _SUBDOMAIN_LENGTH and _SUBDOMAIN.fullmatch(name):
         return name
     return str(uuid.uuid4())
@@ -76,7 +76,7 @@ def event_name(regarding: str, nanoseconds: int) -> str:
 def micro_time(now: float) -> str:
     """A metav1.MicroTime; events come in bursts, so the second is mostly that of the event before."""
     second, micros = divmod(round(now * 1e6), 1_000_000)
-    return f"{_to_the_second(second)}.{format(micros, '06d')}Z"
+    return f"{_to_the_second(second)}.{micros:06d}Z"
 
 
 @lru_cache(maxsize=2)

@@ -119,12 +119,12 @@ def _tally(nodes: NodeTable, pod: Pod, constraint: Constraint, candidates: BoolA
     domains = nodes.domains(constraint.topology_key)
     counted = counted_nodes(nodes, pod, constraint, candidates)
     totals = count_in_domains(nodes, constraint, domains, counted)
-    # They may be the cache's own, which what-ifs change too.
     inhabited: IntArray | None = None
     if counted is not None:
         present = domains.totals(counted.astype(np.int64))
         inhabited = np.flatnonzero(present[: domains.n_domains])
     match = constraint.selector.matches(pod.labels)
+    # What-ifs change the totals, which may be the cache's own.
     return Tally(constraint, domains, totals.copy(), counted, inhabited, self_match=match)
 
 
