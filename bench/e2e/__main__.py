@@ -19,7 +19,12 @@ SIZES = (500, 5_000)
 @click.argument("workloads", nargs=-1)
 @click.option("--nodes", "sizes", multiple=True, type=int, help=f"Cluster sizes.  [default: {SIZES}]")
 @click.option("--pods", "n_pods", type=int, help="How many pods are measured.  [default: as the workload says]")
-@click.option("--pairs", default=5, show_default=True, help="How often both schedulers are measured.")
+@click.option(
+    "--pairs",
+    default=5,
+    show_default=True,
+    help="How often both schedulers are measured on the largest cluster; twice on the others.",
+)
 @click.option(
     "--mode",
     "modes",
@@ -27,8 +32,10 @@ SIZES = (500, 5_000)
     type=click.Choice(["burst", "stream", "latency"]),
     help="How the pods come.  [default: burst; basic in all]",
 )
-@click.option("--decisions/--no-decisions", default=True, help="Also compare the choices.")
-@click.option("--idle", "idle_seconds", default=3.0, show_default=True, help="Seconds of rest between phases.")
+@click.option(
+    "--decisions/--no-decisions", default=True, help="Also compare the choices, on the smallest cluster."
+)
+@click.option("--idle", "idle_seconds", default=2.0, show_default=True, help="Seconds of rest between phases.")
 @click.option(
     "--json", "raw", type=click.Path(path_type=Path), default=RESULTS / "e2e.jsonl", help="Where phases are kept."
 )

@@ -53,6 +53,8 @@ class Step(msgspec.Struct, frozen=True):
 _DEFAULT_MODES = {"basic": (Mode.BURST, Mode.STREAM, Mode.LATENCY)}
 #: The control is taken in these pairs only: its figures vary less.
 N_NULL_PAIRS = 2
+#: Clusters smaller than the largest show the trend.
+N_SMALL_PAIRS = 2
 
 
 def modes_of(workload: Workload, asked: Sequence[Mode]) -> tuple[Mode, ...]:
@@ -63,13 +65,17 @@ def modes_of(workload: Workload, asked: Sequence[Mode]) -> tuple[Mode, ...]:
 def make(
     workloads: Sequence[Workload], modes: Sequence[Mode], sizes: Sequence[int], *, pairs: int, decisions: bool
 ) -> list[Step]:
-    """All steps, in order; small clusters first, because they grow into large ones."""
+    """All steps, in order; small clusters first, because they grow into large ones.
+
+    Choices are compared on the smallest cluster: kube-scheduler is to look at every node then.
+    """
     steps: list[Step] = []
     for n_nodes in sorted(sizes):
+        n_pairs = pairs if n_nodes == max(sizes) else min(pairs, N_SMALL_PAIRS)
         for workload in workloads:
             for mode in modes_of(workload, modes):
-                steps += _pairs(workload, mode, n_nodes, pairs)
-            if decisions and workload.has_known_order:
+                steps += _pairs(workload, mode, n_nodes, n_pairs)
+            if decisions and n_nodes == min(sizes) and workload.has_known_order:
                 steps += _pair(workload.name, Mode.DECISIONS, n_nodes, 0)
     return steps
 

@@ -28,13 +28,15 @@ API_SERVER_ARGUMENTS = (
     "--delete-collection-workers=16",
 )
 #: Enough to see whether the choices are equal.
-DECISION_PODS = 500
-LATENCY_PODS = 1500
+DECISION_PODS = 300
+LATENCY_PODS = 1000
 
 
 def pods_of(step: Step, workload: Workload, asked: int | None) -> int:
     """How many pods a phase has."""
     n_pods = asked or (LATENCY_PODS if step.mode is Mode.LATENCY else workload.pods)
+    if workload.fit_on_node:
+        n_pods = min(n_pods, workload.fit_on_node * step.n_nodes)
     return min(n_pods, DECISION_PODS) if step.mode is Mode.DECISIONS else n_pods
 
 

@@ -53,6 +53,8 @@ class Workload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     description: str
     #: How many pods are measured, unless the command line says otherwise.
     pods: int
+    #: So many of them fit on a node; 0: more than there are.
+    fit_on_node: int = 0
     #: Merged over the standard pod.
     pod: Object = {}
     apps: int = 1

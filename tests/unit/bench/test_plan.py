@@ -6,7 +6,8 @@ from collections import Counter
 
 import pytest
 from bench.e2e import plan
-from bench.e2e.plan import Contestant, Mode
+from bench.e2e.plan import Contestant, Mode, Step
+from bench.e2e.run import DECISION_PODS, pods_of
 from bench.e2e.workload import Workload
 
 PLAIN = Workload(name="plain", description="", pods=10)
@@ -56,3 +57,29 @@ def test_choices_are_compared_where_their_order_is_known() -> None:
         ("plain", Contestant.KUBE),
         ("plain", Contestant.BAYPLAN),
     ]
+
+
+def test_small_clusters_are_measured_less_often_and_have_the_choices() -> None:
+    """Five pairs where the figures are looked at; every node is asked about where there are few of them."""
+    steps = plan.make([PLAIN], [], [5_000, 500], pairs=5, decisions=True)
+
+    counts = Counter((step.n_nodes, step.mode) for step in steps)
+    assert counts == {(500, Mode.BURST): 4, (500, Mode.DECISIONS): 2, (5_000, Mode.BURST): 10}
+
+
+@pytest.mark.parametrize(
+    ("mode", "n_nodes", "asked", "expected"),
+    [
+        (Mode.BURST, 5_000, None, 1500),
+        (Mode.BURST, 500, None, 500),
+        (Mode.BURST, 5_000, 100, 100),
+        (Mode.DECISIONS, 200, None, 200),
+        (Mode.DECISIONS, 5_000, None, DECISION_PODS),
+    ],
+    ids=["room for all", "a small cluster", "fewer are asked for", "choices in a small cluster", "choices"],
+)
+def test_no_more_pods_than_fit(mode: Mode, n_nodes: int, asked: int | None, expected: int) -> None:
+    """Pods that keep away from each other are as many as nodes, at most: the others would never be bound."""
+    alone = Workload(name="alone", description="", pods=1500, fit_on_node=1)
+
+    assert pods_of(Step("alone", mode, n_nodes, Contestant.KUBE, 0), alone, asked) == expected
