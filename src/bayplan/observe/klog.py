@@ -12,32 +12,19 @@ not wanted costs one comparison.
 from __future__ import annotations
 
 import fnmatch
-import json
 import logging
-import os
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import datetime
-from functools import lru_cache
 from pathlib import PurePath
 from time import time
 from types import FrameType
 from typing import Any, Final, NamedTuple, TextIO
 
-from bayplan.model import KubeObject
+from bayplan.observe.klog_lines import Ref as Ref
+from bayplan.observe.klog_lines import ShortWay, head, plain, said, to_json
 
 MAX_VERBOSITY: Final = 19  # the level of V(20) would be 0, which `logging` takes for "not set"
 _PAIRS: Final = "bayplan_pairs"
-
-
-class Ref(NamedTuple):
-    """An object that is only known by its name: klog's KRef."""
-
-    name: str
-    namespace: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
 def level_of(verbosity: int) -> int:
@@ -59,8 +46,12 @@ class Logger:
     def info(self, message: str, /, *, v: int = 0, depth: int = 0, **pairs: Any) -> None:
         """*depth* says how many callers up the line is that is shown."""
         level, logger = logging.INFO - v, self._logger
-        if logger.isEnabledFor(level):
-            logger.handle(_Record(logger.name, level, sys._getframe(1 + depth), message, pairs))
+        if not logger.isEnabledFor(level):
+            return
+        frame, created = sys._getframe(1 + depth), time()
+        path, line = frame.f_code.co_filename, frame.f_lineno
+        if _short_way is None or not _short_way.write(logger, level, created, path, line, message, pairs):
+            logger.handle(_Record(logger.name, level, frame, created, message, pairs))
 
     def error(self, error: object, message: str, /, *, trace: BaseException | None = None, **pairs: Any) -> None:
         """*error* is what went wrong, or None; *trace* adds a traceback."""
@@ -80,10 +71,12 @@ class _Record(logging.LogRecord):
     args = exc_info = exc_text = stack_info = None
     thread = threadName = process = processName = taskName = None
 
-    def __init__(self, name: str, level: int, frame: FrameType, message: str, pairs: Mapping[str, Any]) -> None:
+    def __init__(
+        self, name: str, level: int, frame: FrameType, created: float, message: str, pairs: Mapping[str, Any]
+    ) -> None:
         self.name, self.levelno, self.msg = name, level, message
         self.levelname = logging.getLevelName(level)
-        self.created = time()
+        self.created = created
         self.msecs = self.created % 1 * 1000
         self.pathname, self.lineno, self.funcName = frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
         self.filename = self.pathname.rpartition("/")[2]
@@ -98,23 +91,12 @@ class TextFormatter(logging.Formatter):
     """`I1116 00:13:22.668123   12345 attempts.py:80] "Attempting to schedule pod" pod="default/web"`"""
 
     def format(self, record: logging.LogRecord) -> str:
-        second, fraction = divmod(record.created, 1)
-        when = f"{_second(second)}.{int(fraction * 1_000_000):06d}"
-        head = f"{_letter(record)}{when} {os.getpid():7d} {record.filename}:{record.lineno}] "
+        start = head(_letter(record), record.created, record.filename, record.lineno)
         pairs: Mapping[str, Any] | None = getattr(record, _PAIRS, None)
-        if pairs is None:
-            text = head + record.getMessage()
-        else:
-            text = head + _quote(record.msg) + "".join(f" {key}{_text(value)}" for key, value in pairs.items())
+        text = start + (record.getMessage() if pairs is None else said(record.msg, pairs))
         if record.exc_info:
             text = f"{text}\n{self.formatException(record.exc_info)}"
         return text
-
-
-@lru_cache(maxsize=1)
-def _second(second: float) -> str:
-    """Local time; most lines come in the same second as the one before."""
-    return f"{datetime.fromtimestamp(second):%m%d %H:%M:%S}"
 
 
 def _letter(record: logging.LogRecord) -> str:
@@ -123,40 +105,6 @@ def _letter(record: logging.LogRecord) -> str:
     if record.levelno >= logging.ERROR:
         return "E"
     return "W" if record.levelno >= logging.WARNING else "I"
-
-
-def _text(value: object) -> str:
-    """`=value`, as klog puts it: strings and what prints itself are quoted, the rest is JSON."""
-    if isinstance(value, KubeObject | Ref):
-        return _string(f"{value.namespace}/{value.name}" if value.namespace else value.name)
-    plain = _plain(value)
-    return _string(plain) if isinstance(plain, str) else "=" + _json(plain)
-
-
-def _string(text: str) -> str:
-    if "\n" not in text:
-        return "=" + _quote(text)
-    body = "".join(f"\t{line}\n" for line in text.removesuffix("\n").split("\n"))
-    return f"=<\n{body} >"
-
-
-def _quote(text: str) -> str:
-    """Go's strconv.Quote: printable characters as they are."""
-    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
-        return f'"{text}"'
-    return '"' + "".join(_escaped(char) for char in text) + '"'
-
-
-_ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
-
-
-def _escaped(char: str) -> str:
-    if char in _ESCAPES:
-        return _ESCAPES[char]
-    if char.isprintable():
-        return char
-    code = ord(char)
-    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 # --- JSON -----------------------------------------------------------------------------------------
@@ -174,34 +122,16 @@ class JsonFormatter(logging.Formatter):
         }
         if record.levelno < logging.WARNING:
             line["v"] = max(logging.INFO - record.levelno, 0)
-        line.update((key, _plain(value)) for key, value in (pairs or {}).items())
+        line.update((key, plain(value)) for key, value in (pairs or {}).items())
         if record.exc_info:
             line["stacktrace"] = self.formatException(record.exc_info)
-        return _json(line)
-
-
-def _plain(value: object) -> Any:
-    """The value as JSON has it; objects are their names."""
-    if isinstance(value, KubeObject | Ref):
-        name = {"name": value.name}
-        return {**name, "namespace": value.namespace} if value.namespace else name
-    if value is None or type(value) in _JSON_TYPES:
-        return value
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, Sequence | set | frozenset) and not isinstance(value, bytes):
-        return [_plain(item) for item in (sorted(value, key=str) if isinstance(value, set | frozenset) else value)]
-    return str(value)
-
-
-#: Exactly these: a Duration is an int that prints itself.
-_JSON_TYPES: Final = frozenset({str, bool, int, float})
-
-
-_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+        return to_json(line)
 
 
 # --- setting up -----------------------------------------------------------------------------------
+
+#: That of most lines, where logs are text and go to one stream.
+_short_way: ShortWay | None = None
 
 
 class VModule(NamedTuple):
@@ -225,12 +155,12 @@ class Verbosity(logging.Filter):
 
     def set(self, verbosity: int) -> None:
         self.verbosity = verbosity
-        self._level = level_of(verbosity)
+        self.level = level_of(verbosity)
         most = max((verbosity, *(module.verbosity for module in self._modules)))
         logging.getLogger("bayplan").setLevel(level_of(most))
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if record.levelno >= self._level:
+        if record.levelno >= self.level:
             return True
         module = next((module for module in self._modules if module.matches(record)), None)
         return module is not None and record.levelno >= level_of(module.verbosity)
@@ -246,10 +176,11 @@ def set_up(
     err: TextIO | None = None,
 ) -> Verbosity:
     """Write this process' logs to standard error; with *split_stream* what is no error to standard output."""
+    global _short_way
     shown = Verbosity(verbosity, modules)
     formatter = JsonFormatter() if form == "json" else TextFormatter()
-    errors: logging.Handler = logging.StreamHandler(err if err is not None else sys.stderr)
-    handlers = [errors]
+    errors = logging.StreamHandler(err if err is not None else sys.stderr)
+    handlers: list[logging.Handler] = [errors]
     if split_stream:
         errors.setLevel(logging.ERROR)
         infos = logging.StreamHandler(out if out is not None else sys.stdout)
@@ -261,4 +192,5 @@ def set_up(
     for handler in handlers:
         handler.setFormatter(formatter)
         handler.addFilter(shown)
+    _short_way = ShortWay(errors, shown) if form == "text" and not split_stream else None
     return shown

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bayplan.config.duration import Duration
 from bayplan.observe import klog
@@ -163,3 +165,92 @@ def test_streams_can_be_split() -> None:
 
     assert ('"fine"' in out.getvalue(), '"fine"' in err.getvalue()) == (True, False)
     assert ("not fine" in out.getvalue(), "not fine" in err.getvalue()) == (False, True)
+
+
+# --- the short way of a line ----------------------------------------------------------------------
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text()
+    | st.sampled_from([POD, make_node("a"), klog.Ref("b", "c"), Duration.parse("3s"), ValueError('"no"')]),
+    lambda values: st.lists(values, max_size=3) | st.dictionaries(st.text(), values, max_size=3),
+    max_leaves=5,
+)
+
+
+class _Seen(logging.Handler):
+    """Somebody else who listens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
+
+
+@given(message=st.text(), pairs=st.dictionaries(st.sampled_from(["pod", "node", "err"]), VALUES))
+def test_a_line_is_the_same_when_others_listen(message: str, pairs: dict[str, Any]) -> None:
+    """Alone, a line is written the short way; the long way it is written by `logging`."""
+    err, seen = written(2), _Seen()
+    lines = []
+    for handlers in ((), (seen,)):
+        logging.getLogger().handlers[1:] = handlers
+        err.truncate(err.seek(0))
+        log.info(message, v=2, **pairs)
+        lines.append(err.getvalue().split(" ", 3)[2:])  # without the time
+
+    assert lines[0] == lines[1]
+    assert seen.messages == [message]
+
+
+@pytest.mark.parametrize("name", ["", "bayplan", "bayplan.test"])
+def test_whoever_listens_is_told(name: str) -> None:
+    """A handler that is added later, to any of the loggers above the message."""
+    err, seen, logger = written(), _Seen(), logging.getLogger(name)
+    logger.addHandler(seen)
+    try:
+        log.info("heard")
+    finally:
+        logger.removeHandler(seen)
+
+    assert seen.messages == ["heard"]
+    assert err.getvalue().count("heard") == 1
+
+
+@pytest.mark.parametrize("name", ["bayplan", "bayplan.test"])
+def test_a_logger_that_keeps_to_itself_is_not_shown(name: str) -> None:
+    """`propagate` of any logger on the way."""
+    err, logger = written(), logging.getLogger(name)
+    logger.propagate = False
+    try:
+        log.info("kept")
+    finally:
+        logger.propagate = True
+
+    assert not err.getvalue()
+
+
+def test_filters_and_levels_of_the_handler_are_heeded() -> None:
+    """Also those that were not there from the start."""
+    err = written()
+    handler = logging.getLogger().handlers[0]
+    handler.addFilter(lambda record: "secret" not in record.getMessage())
+    log.info("a secret")
+    log.info("no such thing")
+    handler.setLevel(logging.WARNING)
+    log.info("nothing")
+
+    assert [line.split('"')[1] for line in err.getvalue().splitlines()] == ["no such thing"]
+
+
+def test_a_stream_that_cannot_be_written_to_is_told_by_logging(capsys: pytest.CaptureFixture[str]) -> None:
+    """And nobody is held up."""
+    written().close()
+
+    log.info("lost")
+
+    assert "--- Logging error ---" in capsys.readouterr().err
