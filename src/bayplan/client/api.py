@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
@@ -44,9 +44,9 @@ class KubeClient:
         self._may_bind = may_bind
         #: Asked right before anything is written to the cluster, events aside.
         self._guard = self._check_leading if may_bind is not None else None
-        self._binder = Binder(self._calls, self._guard)
         #: A pod that was found unschedulable may be bound at once: the condition must not come in after the bind.
         self._turns = Turns()
+        self._binder = Binder(self._calls, self._turns, self._guard)
 
     def _check_leading(self) -> None:
         if self._may_bind is not None and not self._may_bind():
@@ -101,10 +101,9 @@ class KubeClient:
 
     # --- pods ---------------------------------------------------------------------------------------------
 
-    async def bind(self, pod: Pod, node_name: str) -> None:
-        """Bind *pod* to *node_name*; returns when it is known to be bound there."""
-        async with self._turns.turn(pod.uid):
-            await self._binder.bind(pod, node_name)
+    def bind(self, pod: Pod, node_name: str) -> Coroutine[Any, Any, None]:
+        """Bind *pod* to *node_name*; ends when it is known to be bound there."""
+        return self._binder.bind(pod, node_name)
 
     async def patch_pod_status(
         self, pod: Pod, *, condition: Condition | None = None, nominated_node_name: str | None = None
@@ -150,9 +149,9 @@ class KubeClient:
 
     # --- events -------------------------------------------------------------------------------------------
 
-    async def create_event(self, namespace: str, event: object) -> bool:
+    def create_event(self, namespace: str, event: object) -> Coroutine[Any, Any, bool]:
         """False if it is there already. Names of events are unique: then it is this one, sent before."""
-        return await self._create_once(f"{EVENTS}/namespaces/{namespace}/events", event)
+        return self._create_once(f"{EVENTS}/namespaces/{namespace}/events", event)
 
     async def create_core_event(self, namespace: str, event: object) -> None:
         """An event of the old API, in which leader election is still told."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from bayplan.client.calls import Calls, Tries, is_asked_to_wait
+from bayplan.client.calls import Calls, is_asked_to_wait
 from bayplan.client.errors import (
     ApiError,
     ClientError,
@@ -20,41 +20,56 @@ from bayplan.client.errors import (
     TransportError,
 )
 from bayplan.client.placement import read_placement
+from bayplan.client.turns import Turns
 from bayplan.model import Pod
 
 logger = logging.getLogger("bayplan.client")
 
 
 class Binder:
-    """Binds pods; *before_send* is asked right before the request is written, and may raise instead."""
+    """Binds pods, each when its turn has come; *before_send* is asked right before the request is written, and may
+    raise instead."""
 
-    def __init__(self, calls: Calls, before_send: Callable[[], None] | None = None) -> None:
+    def __init__(self, calls: Calls, turns: Turns, before_send: Callable[[], None] | None = None) -> None:
         self._calls = calls
+        self._turns = turns
         self._before_send = before_send
 
     async def bind(self, pod: Pod, node_name: str) -> None:
         """Raises ConflictError (bound already, or another pod by now), NotFoundError (gone), NotLeadingError."""
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/binding"
         body = msgspec.json.encode(binding_of(pod, node_name))
-        tries: Tries | None = None
-        doubtful = False
+        turn = self._turns.turn(pod.uid)
+        if not turn.begin():
+            await turn.wait()
+        try:
+            await self._calls.once("POST", path, body, before_send=self._before_send)
+        except (ApiError, TransportError) as failure:
+            await self._try_again(pod, node_name, path, body, failure)
+        finally:
+            turn.end()
+
+    async def _try_again(
+        self, pod: Pod, node_name: str, path: str, body: bytes, failure: ApiError | TransportError
+    ) -> None:
+        """After the first *failure*, until it is known what came of it."""
+        tries, doubtful = self._calls.tries(), False
         while True:
-            try:
-                await self._calls.once("POST", path, body, before_send=self._before_send)
-                return
-            except ConflictError:
+            if isinstance(failure, ConflictError):
                 if doubtful and await self._is_there(pod, node_name):
                     return  # it was an earlier try of ours
-                raise
-            except (ApiError, TransportError) as error:
-                failure: ClientError = error
+                raise failure
             if _outcome_is_unknown(failure):
                 doubtful = True
                 logger.warning("Outcome of a bind is unknown: pod=%s node=%s: %s", pod.key, node_name, failure)
                 if await self._is_there(pod, node_name):
                     return
-            tries = tries or self._calls.tries()
             await tries.wait(failure, repeatable=True)
+            try:
+                await self._calls.once("POST", path, body, before_send=self._before_send)
+                return
+            except (ApiError, TransportError) as error:
+                failure = error
 
     async def _is_there(self, pod: Pod, node_name: str) -> bool:
         """Whether the pod is bound to *node_name*. Raises if it is elsewhere, gone, or another one."""

@@ -9,7 +9,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from bayplan.client.backoff import Backoff, Random, jittered
 from bayplan.client.errors import ApiError, ClientError, TransportError
@@ -75,7 +76,7 @@ class Calls:
     def tries(self) -> Tries:
         return Tries(self._clock, self._rng)
 
-    async def once(
+    def once(
         self,
         method: str,
         path: str,
@@ -84,14 +85,21 @@ class Calls:
         query: Query | None = None,
         content_type: str = JSON,
         before_send: Callable[[], None] | None = None,
-    ) -> bytes:
-        """One request within the rate limit."""
+    ) -> Coroutine[Any, Any, bytes]:
+        """One request within the rate limit, to be awaited at once; mostly there is no limit to be waited for."""
         delay = self._limiter.reserve()
-        if delay > 0:
-            await self._clock.sleep(delay)
-        return await self._transport.request_bytes(
+        request = self._transport.request_bytes(
             method, path, body, query=query, content_type=content_type, before_send=before_send
         )
+        return self._after(delay, request) if delay > 0 else request
+
+    async def _after(self, delay: float, request: Coroutine[Any, Any, bytes]) -> bytes:
+        try:
+            await self._clock.sleep(delay)
+        except BaseException:
+            request.close()
+            raise
+        return await request
 
     async def call(
         self,

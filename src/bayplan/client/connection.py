@@ -208,11 +208,11 @@ class Body(AsyncIterator[bytes]):
 
 
 def _encode(request: Request) -> bytes:
-    method, target, headers, content, content_type = request
-    head = f"{method} {target} HTTP/1.1\r\n{headers.lines}"
+    content = request.content
+    head = f"{request.method} {request.target} HTTP/1.1\r\n{request.headers.lines}"
     if content is None:
         return f"{head}\r\n".encode("latin-1")
-    head = f"{head}Content-Type: {content_type}\r\nContent-Length: {len(content)}\r\n\r\n"
+    head = f"{head}Content-Type: {request.content_type}\r\nContent-Length: {len(content)}\r\n\r\n"
     return head.encode("latin-1") + content
 
 

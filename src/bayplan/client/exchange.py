@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Final, Protocol
 
 from bayplan.client import header_block
 
@@ -19,23 +19,36 @@ class SharedHeaders:
         self.block = header_block.shared(authority, pairs)
 
 
-class Request(NamedTuple):
+class Request:
     """One request; *target* is the path with its query."""
 
-    method: str
-    target: str
-    headers: SharedHeaders
-    content: bytes | None = None
-    content_type: str = ""
+    __slots__ = ("content", "content_type", "headers", "method", "target")
+
+    def __init__(
+        self,
+        method: str,
+        target: str,
+        headers: SharedHeaders,
+        content: bytes | None = None,
+        content_type: str = "",
+    ) -> None:
+        self.method: Final = method
+        self.target: Final = target
+        self.headers: Final = headers
+        self.content: Final = content
+        self.content_type: Final = content_type
 
 
-class Reply(NamedTuple):
+class Reply:
     """A whole answer, or the head of a streamed one, whose body comes through `Connection.body`."""
 
-    status: int
-    #: HTTP/2 leaves them out where the request has succeeded.
-    headers: Sequence[tuple[bytes, bytes]]
-    body: bytes
+    __slots__ = ("body", "headers", "status")
+
+    def __init__(self, status: int, headers: Sequence[tuple[bytes, bytes]], body: bytes) -> None:
+        self.status: Final = status
+        #: HTTP/2 leaves them out where the request has succeeded.
+        self.headers: Final = headers
+        self.body: Final = body
 
 
 class Lane(Protocol):

@@ -33,19 +33,30 @@ class Turn:
         self._end: asyncio.Future[None] | None = None
 
     async def __aenter__(self) -> None:
+        if not self.begin():
+            await self.wait()
+
+    async def __aexit__(self, *exception: object) -> None:
+        self.end()
+
+    # --- the same for who would rather not await what is there already ------------------------------------
+
+    def begin(self) -> bool:
+        """Whether nobody is before us; else it is to be waited for (`wait`)."""
         before = self._before = self._last.get(self._key)
         self._last[self._key] = self
+        return before is None
+
+    async def wait(self) -> None:
+        before = self._before
         if before is not None:
             try:
                 await asyncio.shield(before._ended())
             except asyncio.CancelledError:
-                self._leave()
+                self.end()
                 raise
 
-    async def __aexit__(self, *exception: object) -> None:
-        self._leave()
-
-    def _leave(self) -> None:
+    def end(self) -> None:
         before, self._before = self._before, None
         if before is None or before._is_over:
             self._finish()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from bayplan.cycle.asking import bind_by_extender
 from bayplan.cycle.failure import Failure
-from bayplan.framework import SUCCESS, BindingRunner, BindPlan, EventRecorder, Status
+from bayplan.framework import SUCCESS, BindingRunner, EventRecorder, Status
 from bayplan.observe import klog
 
 if TYPE_CHECKING:
@@ -67,6 +67,44 @@ class BindingCycle:
         # a pod that waits will go. kube-scheduler tells it before the wait, and a gang that gives up at once then
         # holds its places for as long as the API server takes to answer.
         announced = ""
+        if self._held.get(pod.uid) is not None:
+            status, announced = await self._wait_on_permit(pod, node_name)
+            if not status.is_success:
+                return Failure.on_node(status, announced=announced)
+        self._queue.done(pod.uid)
+        # 3. Prepare and bind.
+        if plan.is_empty:
+            self._runner.skip_pre_bind()
+        else:
+            if not announced:
+                announced = node_name
+                await self._announce(pod, node_name)
+            status = await self._runner.pre_bind(plan, state, pod, node_name, first_failure)
+            if not status.is_success:
+                return Failure(status, status.message, announced=announced)
+        by_extender = await bind_by_extender(self._extenders, pod, node_name) if self._extenders else None
+        status = by_extender if by_extender is not None else await self._runner.bind(state, pod, node_name)
+        if not status.is_success:
+            return Failure(status, status.message, announced=announced)
+        log.info(
+            "Successfully bound pod to node",
+            v=2,
+            pod=pod,
+            node=node_name,
+            evaluatedNodes=commitment.n_evaluated,
+            feasibleNodes=commitment.n_feasible,
+        )
+        note = f"Successfully assigned {pod.namespace}/{pod.name} to {node_name}"
+        self._recorder.event(pod, kind="Normal", reason="Scheduled", action="Binding", note=note)
+        if self._runner.has_post_bind:
+            await self._runner.post_bind(state, pod, node_name)
+        else:
+            self._runner.skip_post_bind()
+        return None
+
+    async def _wait_on_permit(self, pod: Pod, node_name: str) -> tuple[Status, str]:
+        """How the waiting ended, and the node that the cluster was told meanwhile."""
+        announced = ""
 
         async def announce() -> None:
             nonlocal announced
@@ -74,28 +112,7 @@ class BindingCycle:
             await self._announce(pod, node_name)
 
         status = await self._held.decision(pod.uid, announce)
-        if not status.is_success:
-            return Failure.on_node(status, announced=announced)
-        self._queue.done(pod.uid)
-        # 3. Prepare and bind.
-        if not plan.is_empty and not announced:
-            await announce()
-        status = await self._prepare_and_bind(commitment, plan)
-        if not status.is_success:
-            return Failure(status, status.message, announced=announced)
-        if log.enabled(2):
-            log.info(
-                "Successfully bound pod to node",
-                v=2,
-                pod=pod,
-                node=node_name,
-                evaluatedNodes=commitment.n_evaluated,
-                feasibleNodes=commitment.n_feasible,
-            )
-        note = f"Successfully assigned {pod.namespace}/{pod.name} to {node_name}"
-        self._recorder.event(pod, kind="Normal", reason="Scheduled", action="Binding", note=note)
-        await self._runner.post_bind(state, pod, node_name)
-        return None
+        return status, announced
 
     async def _announce(self, pod: Pod, node_name: str) -> None:
         try:
@@ -104,14 +121,6 @@ class BindingCycle:
             # Not worth stopping for: the pod will be bound all the same.
             message = "Failed to update the nominated node name in the binding cycle"
             log.error(error, message, pod=pod, nominatedNodeName=node_name)
-
-    async def _prepare_and_bind(self, commitment: Commitment, plan: BindPlan) -> Status:
-        pod, node_name, state = commitment.pod, commitment.node_name, commitment.state
-        status = await self._runner.pre_bind(plan, state, pod, node_name, first_failure)
-        if not status.is_success:
-            return status
-        by_extender = await bind_by_extender(self._extenders, pod, node_name) if self._extenders else None
-        return by_extender if by_extender is not None else await self._runner.bind(state, pod, node_name)
 
 
 async def first_failure(running: Sequence[Awaitable[Status]]) -> Status:

@@ -42,6 +42,7 @@ class BindingRunner:
         pre_flights = plugins.companions("preBind", "pre_bind_pre_flight")
         #: PreBind plugins, each with its pre-flight if it has one.
         self._pre_bind = [(bound, pre_flights.get(bound.name)) for bound in plugins.on("preBind")]
+        self.has_post_bind: Final = bool(plugins.on("postBind"))
 
     def plan(self, state: CycleState, pod: Pod, node_name: str) -> BindPlan | Status:
         """Asks every pre_bind_pre_flight; a Status when one failed."""
@@ -84,6 +85,10 @@ class BindingRunner:
                 break
         return self._plugins.note_point("PreBind", status, start)
 
+    def skip_pre_bind(self) -> None:
+        """For a plan that is empty: nothing is to be awaited, and the point counts all the same."""
+        self._plugins.note_point("PreBind", SUCCESS, perf_counter())
+
     async def _pre_bind_one(self, bound: Bound, state: CycleState, pod: Pod, node_name: str) -> Status:
         status = as_status(bound, await self._caller.call_async(bound, state, pod, node_name))
         if status.is_success or status.is_rejection:
@@ -110,3 +115,7 @@ class BindingRunner:
         for bound in self._plugins.on("postBind"):
             await self._caller.call_async(bound, state, pod, node_name)
         self._plugins.note_point("PostBind", SUCCESS, start)
+
+    def skip_post_bind(self) -> None:
+        """For profiles that have no plugin there."""
+        self._plugins.note_point("PostBind", SUCCESS, perf_counter())
