@@ -84,6 +84,8 @@ class SchedulerService:
         self._client = client
         self._broadcaster = broadcaster
         self._tasks: set[asyncio.Task[Any]] = set()
+        #: That of all tasks, since there are any: asking for the running one is a system call.
+        self._loop: asyncio.AbstractEventLoop | None = None
         #: Whether the loop has something to look at, and what it awaits while it has not.
         self._is_ready = False
         self._alarm: asyncio.Future[None] | None = None
@@ -341,7 +343,9 @@ class SchedulerService:
         return held is not None and held.reject("", "removed")
 
     def _start(self, running: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(running)
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        task = self._loop.create_task(running)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task

@@ -9,18 +9,17 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Hashable
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 from zlib import crc32
 
 import msgspec
 
-from bayplan.model import KubeObject, format_time
+from bayplan.model import format_time
 
 NOTE_BYTES = 1024  # validation.NoteLengthLimit
 _CUT = " ..."
+_MOST_BYTES = 4  # of one character
 FINISH_SECONDS = 360.0
 REFRESH_SECONDS = 1800.0
 #: client-go remembers every event of the last six to twelve minutes: too much at a thousand binds a second.
@@ -29,28 +28,17 @@ MAX_REMEMBERED = 50_000
 NANOSECONDS_OF_WRITERS = 1_000_000
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _SUBDOMAIN_LENGTH = 253
+_IN_LABELS = b"-0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 def cut_note(note: str) -> str:
     """At most 1024 bytes of UTF-8; what is longer ends in " ...", and never in half a character."""
+    if len(note) <= NOTE_BYTES // _MOST_BYTES:
+        return note
     data = note.encode()
     if len(data) <= NOTE_BYTES:
         return note
     return data[: NOTE_BYTES - len(_CUT)].decode(errors="ignore") + _CUT
-
-
-def reference(value: KubeObject) -> dict[str, str]:
-    """An ObjectReference to exactly this version of *value*."""
-    meta = value.metadata
-    fields = {
-        "kind": value.KIND,
-        "namespace": meta.namespace,
-        "name": meta.name,
-        "uid": meta.uid,
-        "apiVersion": value.API_VERSION,
-        "resourceVersion": meta.resource_version,
-    }
-    return {name: text for name, text in fields.items() if text}
 
 
 class EventNumbers:
@@ -68,32 +56,53 @@ class EventNumbers:
 
 def event_name(regarding: str, nanoseconds: int) -> str:
     name = f"{regarding}.{nanoseconds:x}"
-    if len(name) <= _SUBDOMAIN_LENGTH and _SUBDOMAIN.fullmatch(name):
+    if len(name) <= _SUBDOMAIN_LENGTH and (_is_label(regarding) or _SUBDOMAIN.fullmatch(name)):
         return name
     return str(uuid.uuid4())
 
 
+def _is_label(name: str) -> bool:
+    """As most names are: a subdomain without dots, told in half the time."""
+    if not name.isascii() or name.encode().translate(None, _IN_LABELS):
+        return False
+    return name != "" and name[0] != "-" and name[-1] != "-"
+
+
 def micro_time(now: float) -> str:
     """A metav1.MicroTime; events come in bursts, so the second is mostly that of the event before."""
-    second, micros = divmod(round(now * 1e6), 1_000_000)
-    return f"{_to_the_second(second)}.{micros:06d}Z"
+    micros: int = round(now * 1e6)
+    return f"{_seconds.text(micros // 1_000_000)}.{str(micros % 1_000_000 + 1_000_000)[1:]}Z"
 
 
-@lru_cache(maxsize=2)
-def _to_the_second(second: int) -> str:
-    return format_time(datetime.fromtimestamp(second, UTC)).removesuffix("Z")
+class _Seconds:
+    """The text of a time to the second, and that of the one before."""
+
+    def __init__(self) -> None:
+        self._second = 0
+        self._text = "1970-01-01T00:00:00"
+
+    def text(self, second: int) -> str:
+        if second != self._second:
+            self._text = format_time(datetime.fromtimestamp(second, UTC)).removesuffix("Z")
+            self._second = second
+        return self._text
 
 
-@dataclass(slots=True)
+_seconds: Final = _Seconds()
+
+
 class Occurrence:
     """An event as it was or will be written; tens of thousands are remembered, so it is kept as its JSON."""
 
-    namespace: str
-    name: str
-    data: bytes
-    #: When it last happened, in seconds since the epoch.
-    last: float
-    count: int = 1
+    __slots__ = ("count", "data", "last", "name", "namespace")
+
+    def __init__(self, namespace: str, name: str, data: bytes, last: float) -> None:
+        self.namespace: Final = namespace
+        self.name: Final = name
+        self.data: Final = data
+        #: When it last happened, in seconds since the epoch.
+        self.last = last
+        self.count = 1
 
     @property
     def is_series(self) -> bool:

@@ -22,11 +22,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import msgspec
+from msgspec import UNSET
 
 from bayplan.client.api import KubeClient
 from bayplan.client.backoff import Random, jittered
 from bayplan.client.calls import is_asked_to_wait, is_passing
 from bayplan.client.errors import ApiError, ClientError, NotFoundError
+from bayplan.client.event_form import Event, EventMeta, reference
 from bayplan.client.event_series import (
     FINISH_SECONDS,
     REFRESH_SECONDS,
@@ -36,7 +38,6 @@ from bayplan.client.event_series import (
     cut_note,
     event_name,
     micro_time,
-    reference,
 )
 from bayplan.client.transport import TIMEOUT_SECONDS, USER_AGENT, Transport
 from bayplan.framework import Clock
@@ -115,6 +116,8 @@ class EventBroadcaster:
         self._senders: set[asyncio.Task[None]] = set()
         self._aggregator = Aggregator()
         self._keeping_up: asyncio.Task[None] | None = None
+        #: That of the senders, since there are any: asking for the running one is a system call.
+        self._loop: asyncio.AbstractEventLoop
         self._look_again: asyncio.TimerHandle | None = None
         self._n_writing = 0
         self._numbers = EventNumbers()
@@ -132,7 +135,8 @@ class EventBroadcaster:
         return len(self._waiting) + self._n_writing
 
     def start(self) -> None:
-        self._keeping_up = asyncio.create_task(self._keep_up(), name="event series")
+        self._loop = asyncio.get_running_loop()
+        self._keeping_up = self._loop.create_task(self._keep_up(), name="event series")
         self._start_senders()
 
     async def stop(self, drain_seconds: float = DRAIN_SECONDS) -> None:
@@ -158,9 +162,9 @@ class EventBroadcaster:
     def now(self) -> float:
         return self._clock.now()
 
-    def next_name(self, regarding: str) -> str:
+    def next_name(self, regarding: str, now: float) -> str:
         """Of an event about an object of that name: no two events share one."""
-        return event_name(regarding, self._numbers.next(self._clock.now()))
+        return event_name(regarding, self._numbers.next(now))
 
     def take(self, key: Hashable, occurrence: Occurrence) -> None:
         """An event has happened; events of equal *key* are drawn together."""
@@ -179,7 +183,9 @@ class EventBroadcaster:
                 log.error(None, "Event dropped: the queue is full", queued=MAX_QUEUED, dropped=self.counts.dropped)
             return False
         self._waiting.append(occurrence)
-        self._start_senders()
+        if not self._senders or self._look_again is None:
+            # Else events are held back, and whoever writes one, or the clock, looks after those that wait.
+            self._start_senders()
         return True
 
     # --- writing ------------------------------------------------------------------------------------------
@@ -190,13 +196,12 @@ class EventBroadcaster:
             return
         n_allowed = self._n_senders_allowed()
         for _ in range(min(n_allowed - len(self._senders), len(self._waiting))):
-            sender = asyncio.create_task(self._send(), name="event sender")
+            sender = self._loop.create_task(self._send(), name="event sender")
             self._senders.add(sender)
             sender.add_done_callback(self._sender_ended)
         if n_allowed < self._max_senders and self._look_again is None:
             # The one that is written may take long.
-            loop = asyncio.get_running_loop()
-            self._look_again = loop.call_later(_LOOK_AGAIN_SECONDS, self._start_senders_again)
+            self._look_again = self._loop.call_later(_LOOK_AGAIN_SECONDS, self._start_senders_again)
 
     def _sender_ended(self, sender: asyncio.Task[None]) -> None:
         self._senders.discard(sender)
@@ -229,7 +234,10 @@ class EventBroadcaster:
         """Until it is written, refused or too old."""
         while True:
             try:
-                await self._record(occurrence)
+                if occurrence.is_series:
+                    await self._record_series(occurrence)
+                else:
+                    await self._sink.create_event(occurrence.namespace, occurrence.data)
                 self.counts.written += 1
                 return
             except ClientError as error:
@@ -244,10 +252,7 @@ class EventBroadcaster:
                 log.error(error, "Unable to write event (may retry after sleeping)", event=occurrence.name)
             await self._clock.sleep(jittered(RETRY_SECONDS, _RETRY_JITTER, self._rng))
 
-    async def _record(self, occurrence: Occurrence) -> None:
-        if not occurrence.is_series:
-            await self._sink.create_event(occurrence.namespace, occurrence.whole())
-            return
+    async def _record_series(self, occurrence: Occurrence) -> None:
         try:
             await self._patch(occurrence)
         except NotFoundError:
@@ -285,26 +290,25 @@ class Recorder:
         if kind not in _KINDS:
             raise ValueError(f"an event is Normal or Warning, not {kind!r}")
         now = self._broadcaster.now()
-        namespace, name = regarding.namespace or "default", self._broadcaster.next_name(regarding.name)
-        reference_to = reference(regarding)
-        event: dict[str, object] = {
-            "apiVersion": "events.k8s.io/v1",
-            "kind": "Event",
-            "metadata": {"name": name, "namespace": namespace},
-            "eventTime": micro_time(now),
-            "reportingController": self._controller,
-            "reportingInstance": self._instance,
-            "action": action,
-            "reason": reason,
-            "regarding": reference_to,
-            "note": cut_note(note),
-            "type": kind,
-        }
+        namespace, name = regarding.namespace or "default", self._broadcaster.next_name(regarding.name, now)
+        about = reference(regarding)
+        beside = reference(related) if isinstance(related, KubeObject) else UNSET
+        event = Event(
+            "events.k8s.io/v1",
+            "Event",
+            EventMeta(name, namespace),
+            micro_time(now),
+            self._controller,
+            self._instance,
+            action,
+            reason,
+            about,
+            cut_note(note),
+            kind,
+            beside,
+        )
         # Everything but the note and the times.
-        key: tuple[object, ...] = (kind, action, reason, self._instance, *reference_to.values())
-        if isinstance(related, KubeObject):
-            event["related"] = reference_related = reference(related)
-            key = (*key, "related", *reference_related.values())
+        key = (kind, action, reason, self._instance, about, beside)
         self._broadcaster.take(key, Occurrence(namespace, name, msgspec.json.encode(event), now))
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
+from datetime import datetime, timedelta
 from typing import Any, cast
 
 import msgspec
@@ -21,7 +23,7 @@ from bayplan.client.errors import (
     TransportError,
     api_error,
 )
-from bayplan.client.event_series import Aggregator, EventNumbers, Occurrence, cut_note, event_name
+from bayplan.client.event_series import Aggregator, EventNumbers, Occurrence, cut_note, event_name, micro_time
 from bayplan.client.events import (
     GIVE_UP_SECONDS,
     HOLD_SECONDS,
@@ -491,3 +493,26 @@ async def test_events_and_binds_do_not_wait_for_each_other() -> None:
     await asyncio.gather(*binds, *written)
     assert [sent.at for sent in transport.sent] == pytest.approx([0, 1, 2])
     assert [sent.at for sent in transport.siblings[0].sent] == pytest.approx([0, 1, 2])
+
+
+# --- names and times --------------------------------------------------------------------------------------
+
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+
+
+@given(st.text(alphabet="a0-.é_A", max_size=6), st.sampled_from([0, 250]))
+def test_a_name_is_taken_as_it_is_where_it_makes_a_subdomain(regarding: str, longer: int) -> None:
+    """RFC 1123, as the API server checks names; any other event has a name of its own."""
+    regarding = "a" * longer + regarding
+    wanted = f"{regarding}.ff"
+    is_valid = _SUBDOMAIN.fullmatch(wanted) is not None and len(wanted) <= 253
+
+    assert (event_name(regarding, 255) == wanted) is is_valid
+
+
+@given(st.integers(0, 2_000_000_000_000_000))
+def test_times_have_microseconds(micros: int) -> None:
+    """In UTC; the second is not that of the event before."""
+    expected = datetime(1970, 1, 1) + timedelta(microseconds=micros)
+
+    assert micro_time(micros / 1e6) == f"{expected:%Y-%m-%dT%H:%M:%S.%f}Z"
