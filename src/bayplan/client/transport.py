@@ -1,8 +1,7 @@
 """Requests to the API server over kept TLS connections.
 
 Comes in: method, path and body. Goes out: the body of a 2xx answer, or ApiError, TransportError or AccessError. No
-rate limit and no retries by cause: those are `KubeClient`'s. Two things are done again here because nothing can
-have happened: a request refused for an expired credential, and a GET on a kept connection that was dead.
+rate limit and no retries by cause: those are `KubeClient`'s.
 
 An API server speaks HTTP/2, and all requests go over one connection. What does not (a proxy, the embedded cluster)
 is asked over several. Only this module, `pool`, `opening` and the two protocols know about that.
@@ -12,23 +11,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from functools import partial
 from time import perf_counter
-from typing import Any, Protocol, TypeVar
-from urllib.parse import urlencode, urlsplit
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 
 from bayplan.client.auth import Credential, Credentials, make_credentials
 from bayplan.client.connection import Connection
 from bayplan.client.errors import TransportError, api_error
-from bayplan.client.exchange import Lane, Request, SharedHeaders
+from bayplan.client.exchange import Lane, Request
 from bayplan.client.kubeconfig import ClusterAccess
 from bayplan.client.opening import HTTP1, Speaker, protocols
 from bayplan.client.pool import Pool
+from bayplan.client.requests import Query as Query
+from bayplan.client.requests import RequestObserver as RequestObserver
+from bayplan.client.requests import Requests
 from bayplan.client.tls import make_context
 from bayplan.framework import Clock
 from bayplan.version import __version__
@@ -44,16 +45,7 @@ CONNECT_SECONDS = 10.0
 #: rate; watches have connections of their own.
 MAX_CONNECTIONS = 32
 
-Query = Mapping[str, str | int]
 _P = TypeVar("_P", bound=asyncio.BaseProtocol)
-_NOT_IN_A_PATH = re.compile(r"[^\x21-\x7e]")
-
-
-class RequestObserver(Protocol):
-    """Told about every answer: metrics hang on this."""
-
-    def answered(self, host: str, method: str, status: int | None, seconds: float) -> None:
-        """*status* is None where no answer came."""
 
 
 class Transport:
@@ -77,15 +69,19 @@ class Transport:
         self._tls = url.scheme == "https"
         self._host = url.hostname or ""
         self._port = url.port or (443 if self._tls else 80)
-        self._prefix = url.path.rstrip("/")
         self._credentials: Credentials = make_credentials(access.identity, clock, server=access.server)
         self._max_connections = max_connections
         self._pool = Pool(self._connect, limit=max_connections, may_share=self._tls)
-        self._netloc = url.netloc.rpartition("@")[2]
-        self._fixed_headers = [("User-Agent", user_agent), ("Accept", JSON), *access.identity.impersonate]
-        self._headers = SharedHeaders(self._netloc, self._fixed_headers)
-        #: The credential that `_headers` show.
-        self._shown: Credential | None = None
+        self._requests = Requests(
+            self._pool,
+            self._credentials,
+            netloc=url.netloc.rpartition("@")[2],
+            prefix=url.path.rstrip("/"),
+            headers=[("User-Agent", user_agent), ("Accept", JSON), *access.identity.impersonate],
+            timeout_seconds=timeout_seconds,
+            may_retry_unauthorized=self._may_retry_unauthorized,
+            observer=observer,
+        )
         #: By the protocols that are offered.
         self._contexts: dict[Sequence[str], ssl.SSLContext] = {}
         self._context_signature: object = None
@@ -120,7 +116,7 @@ class Transport:
         decoded: dict[str, Any] = msgspec.json.decode(answer, type=dict[str, Any]) if answer else {}
         return decoded
 
-    async def request_bytes(
+    def request_bytes(
         self,
         method: str,
         path: str,
@@ -129,50 +125,28 @@ class Transport:
         query: Query | None = None,
         content_type: str = JSON,
         before_send: Callable[[], None] | None = None,
-    ) -> bytes:
+    ) -> Coroutine[Any, Any, bytes]:
         """The answer as it came. *body* is encoded as JSON unless it is bytes; *before_send* may still refuse."""
-        content = body if body is None or isinstance(body, bytes) else msgspec.json.encode(body)
-        target = self._target(path, query)
-        again_after_cut = again_after_401 = True
-        while True:
-            credential = self._credentials.current()
-            if credential is None:
-                credential = await self._credentials.refresh()
-            request = Request(method, target, self._headers_with(credential), content, content_type)
-            start = perf_counter()
-            try:
-                reply = await self._pool.exchange(request, self._timeout, before_send)
-            except TransportError as error:
-                self._observe(method, None, start)
-                if not (again_after_cut and error.reused and (method == "GET" or not error.sent)):
-                    raise
-                again_after_cut = False
-                self._pool.retire_idle()  # the others are likely dead as well
-                continue
-            self._observe(method, reply.status, start)
-            if 200 <= reply.status < 300:
-                return reply.body
-            if reply.status == 401 and again_after_401 and self._may_retry_unauthorized(credential):
-                again_after_401 = False
-                continue
-            raise api_error(reply.status, reply.body, reply.headers)
+        return self._requests.send(method, path, body, query, content_type, before_send)
 
     @contextlib.asynccontextmanager
     async def stream(self, path: str, query: Query | None = None) -> AsyncIterator[AsyncIterator[bytes]]:
         """GET whose answer goes on and on; on a connection of its own, closed at the end of the block."""
-        target = self._target(path, query)
+        target = self._requests.target(path, query)
         credential = self._credentials.current() or await self._credentials.refresh()
         connection = await self._dial(Connection, HTTP1)
         try:
-            sending = connection.send(Request("GET", target, self._headers_with(credential)), streaming=True)
+            sending = connection.send(
+                Request("GET", target, self._requests.headers_with(credential)), streaming=True
+            )
             start = perf_counter()
             try:
                 async with asyncio.timeout(self._timeout):
                     reply = await sending
             except TimeoutError:
-                self._observe("GET", None, start)
+                self._requests.observe("GET", None, start)
                 raise TransportError("no answer within the time limit", sent=True) from None
-            self._observe("GET", reply.status, start)
+            self._requests.observe("GET", reply.status, start)
             if reply.status == 401:
                 self._may_retry_unauthorized(credential)  # for the next time
             if connection.body is None:
@@ -186,10 +160,6 @@ class Transport:
         self._pool.close()
         await asyncio.sleep(0)  # let the transports notice
 
-    def _observe(self, method: str, status: int | None, start: float) -> None:
-        if self._observer is not None:
-            self._observer.answered(self._netloc, method, status, perf_counter() - start)
-
     def _may_retry_unauthorized(self, rejected: Credential) -> bool:
         renewed = self._credentials.invalidate(rejected)
         if self._contexts and self._signature(rejected) != self._context_signature:
@@ -197,22 +167,6 @@ class Transport:
         if renewed:
             self._pool.retire_idle()
         return renewed
-
-    # --- requests in no protocol's form -------------------------------------------------------------------
-
-    def _target(self, path: str, query: Query | None) -> str:
-        target = f"{self._prefix}{path}"
-        if query:
-            target = f"{target}{'&' if '?' in path else '?'}{urlencode(query)}"
-        if _NOT_IN_A_PATH.search(target) or not path.startswith("/"):
-            raise ValueError(f"not a path of the API: {path!r}")
-        return target
-
-    def _headers_with(self, credential: Credential) -> SharedHeaders:
-        if credential is not self._shown:
-            shown = [("Authorization", credential.authorization)] if credential.authorization else []
-            self._headers, self._shown = SharedHeaders(self._netloc, [*self._fixed_headers, *shown]), credential
-        return self._headers
 
     # --- connections --------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Generic, TypeVar
 
 import msgspec
@@ -24,7 +24,7 @@ import msgspec
 from bayplan.client.backoff import Backoff, Random, jittered
 from bayplan.client.errors import ApiError, ClientError, ExpiredError, NotFoundError, api_error
 from bayplan.framework import Clock
-from bayplan.model import ObjectError
+from bayplan.watch.copy import Copy, Handler
 from bayplan.watch.decoder import (
     ADDED,
     BOOKMARK,
@@ -36,12 +36,11 @@ from bayplan.watch.decoder import (
     read_head,
 )
 from bayplan.watch.listing import Source, list_all
-from bayplan.watch.resource import Identity, WatchedResource
+from bayplan.watch.resource import WatchedResource
 
 logger = logging.getLogger("bayplan.watch")
 
 T = TypeVar("T")
-Handler = Callable[[T | None, T | None], None]
 
 #: As client-go: a watch lasts five to ten minutes, so that not all of them begin anew at the same time.
 WATCH_SECONDS = 300.0
@@ -74,12 +73,10 @@ class Reflector(Generic[T]):
     ) -> None:
         self._source = source
         self._resource = resource
-        self._handler = handler
         self._clock = clock
         self._rng = rng
         self._backoff = client_go_backoff(rng)
-        #: Key → the object as last seen.
-        self._objects: dict[str, T] = {}
+        self._copy = Copy(resource, handler)
         self._resource_version = "0"
         self._must_list = True
         self._missing = False
@@ -89,7 +86,7 @@ class Reflector(Generic[T]):
     @property
     def objects(self) -> Mapping[str, T]:
         """The copy, by `namespace/name`."""
-        return self._objects
+        return self._copy.objects
 
     @property
     def resource_version(self) -> str:
@@ -128,23 +125,19 @@ class Reflector(Generic[T]):
         self._resource_version = listing.resource_version
         self._must_list = self._missing = False
         if not self.synced.is_set():
-            logger.debug("Caches populated: type=%s objects=%d", self._resource.name, len(self._objects))
+            logger.debug("Caches populated: type=%s objects=%d", self._resource.name, len(self._copy.objects))
             self.synced.set()
 
     async def _replace(self, items: list[bytes]) -> None:
         """Make the copy equal to the list, change by change."""
         seen = set()
         for i, data in enumerate(items, 1):
-            new = self._decode(data)
-            if new is not None:
-                identity = self._resource.identify(new)
+            identity = self._copy.see(data, if_other=True)
+            if identity is not None:
                 seen.add(identity.key)
-                if new != self._objects.get(identity.key):
-                    self._put(identity, new)
             if i % _SLICE == 0:
                 await asyncio.sleep(0)
-        for key in [key for key in self._objects if key not in seen]:
-            self._remove(key)
+        self._copy.keep_only(seen)
 
     def _expired(self, error: ExpiredError) -> float:
         """What we have seen is no longer known: list again. Twice in a row, and without asking for a version."""
@@ -209,47 +202,16 @@ class Reflector(Generic[T]):
     def _apply(self, event: WatchEvent) -> None:
         if event.type == ERROR:
             raise _error_of(event.object)
-        new = self._decode(event.object) if event.type in (ADDED, MODIFIED) else None
-        if new is not None:
-            identity = self._resource.identify(new)
+        identity = self._copy.see(event.object) if event.type in (ADDED, MODIFIED) else None
+        if identity is not None:
             version = identity.resource_version
-            self._put(identity, new)
         else:
             head = read_head(event.object)
             version = head.metadata.resource_version
             if event.type != BOOKMARK:
-                self._remove(head.key)
+                self._copy.remove(head.key)
         if version:
             self._resource_version = version
-
-    # --- the copy -----------------------------------------------------------------------------------------
-
-    def _decode(self, data: bytes) -> T | None:
-        try:
-            return self._resource.decode(data)
-        except ObjectError as error:
-            logger.error("Left out an object that cannot be read: %s", error)
-            return None
-
-    def _put(self, identity: Identity, new: T) -> None:
-        old = self._objects.get(identity.key)
-        if old is not None and self._resource.identify(old).uid != identity.uid:
-            # Deleted and made anew while we did not look.
-            self._remove(identity.key)
-            old = None
-        self._objects[identity.key] = new
-        self._tell(old, new)
-
-    def _remove(self, key: str) -> None:
-        old = self._objects.pop(key, None)
-        if old is not None:
-            self._tell(old, None)
-
-    def _tell(self, old: T | None, new: T | None) -> None:
-        try:
-            self._handler(old, new)
-        except Exception:
-            logger.exception("A handler of changes of %s failed", self._resource.name)
 
 
 def _error_of(data: bytes) -> ApiError:
