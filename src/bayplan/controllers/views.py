@@ -11,7 +11,8 @@ from bayplan.model.meta import Condition, ObjectMeta, condition_of
 from bayplan.model.taints import Toleration
 from bayplan.model.times import time_of
 from bayplan.watch.decoder import read_head
-from bayplan.watch.resource import Identity, WatchedResource
+from bayplan.watch.identity import Identity
+from bayplan.watch.resource import WatchedResource
 
 ENDED_PHASES: Final = ("Succeeded", "Failed")
 

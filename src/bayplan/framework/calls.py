@@ -145,8 +145,10 @@ class Caller:
 
     @staticmethod
     def _observe(observer: Observer, bound: Bound, answer: Any, seconds: float) -> None:
-        status = getattr(answer, "status", answer)
-        code = status.code if isinstance(status, Status) else Code.SUCCESS
+        code = Code.SUCCESS
+        if answer is not None:
+            status = getattr(answer, "status", answer)
+            code = status.code if isinstance(status, Status) else code
         observer.plugin_called(bound.label, bound.name, code, seconds)
 
 

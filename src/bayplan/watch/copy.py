@@ -10,7 +10,8 @@ from collections.abc import Callable, Container
 from typing import Final, Generic, TypeVar
 
 from bayplan.model import ObjectError
-from bayplan.watch.resource import Identity, WatchedResource
+from bayplan.watch.identity import Identity
+from bayplan.watch.resource import WatchedResource
 
 logger: Final = logging.getLogger("bayplan.watch")
 

@@ -4,27 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from bayplan.model import KubeObject, ObjectError, kind_of
 from bayplan.watch.decoder import read_head
+from bayplan.watch.identity import Identity
 
 T = TypeVar("T")
 K = TypeVar("K", bound=KubeObject)
 
 #: Pods that have ended take nothing of their node; kube-scheduler does not watch them either.
 LIVE_PODS = "status.phase!=Succeeded,status.phase!=Failed"
-
-
-class Identity(NamedTuple):
-    """Which object, in which version."""
-
-    #: `namespace/name`, or `name` of a cluster-scoped object.
-    key: str
-    resource_version: str
-    uid: str
 
 
 @dataclass(frozen=True, slots=True)
