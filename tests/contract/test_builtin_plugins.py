@@ -218,6 +218,7 @@ FRAMEWORK = [
     "Resource",
     "Runner",
     "SUCCESS",
+    "ScoreArray",
     "ScoreOutcome",
     "Scorer",
     "Search",

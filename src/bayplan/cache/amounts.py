@@ -89,7 +89,15 @@ class AmountsTable(Table):
     def select(self, positions: IntArray) -> Table:
         raise _beyond("select")
 
-    def derived(self, key: Hashable, make: Callable[[NodeTable], FloatArray]) -> Derived:
+    def amounts_at(self, position: int, resources: Sequence[str]) -> list[int]:
+        return NodeTable.amounts_at(self, position, resources)
+
+    def derived(
+        self,
+        key: Hashable,
+        make: Callable[[NodeTable], FloatArray],
+        make_one: Callable[[NodeTable, int], Sequence[float]] | None = None,
+    ) -> Derived:
         return Derived.of(make(self))
 
     # --- what is not known of this what-if --------------------------------------------------------

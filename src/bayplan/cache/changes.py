@@ -56,6 +56,11 @@ class ChangeLog:
             self._answer = np.fromiter(tail, dtype=np.int64, count=len(tail))
         return self._answer
 
+    def only_since(self, position: int) -> int:
+        """The row, if a single one was noted since *position*; −1 if it was another number of them."""
+        is_single = position == self.position - 1 and position >= self._start
+        return self._rows[-1] if is_single else -1
+
     def few_since(self, position: int, n_rows: int) -> IntArray | None:
         """The same where it pays to refresh them alone; None if all of the *n_rows* are to be worked out."""
         rows = self.since(position)

@@ -23,6 +23,7 @@ from bayplan.framework import (
     TermColumn,
     TermKind,
 )
+from bayplan.model import PODS
 
 if TYPE_CHECKING:
     from bayplan.cache.counts import CountColumn
@@ -171,6 +172,19 @@ class Table(NodeTable):
     def pod_counts(self) -> IntArray:
         return self._read(self._store.resources.pod_counts)
 
+    def amounts_at(self, position: int, resources: Sequence[str]) -> list[int]:
+        rows, part = self._rows, self._store.resources
+        row = position if rows is None else int(rows[position])
+        nothing = part.nothing
+        amounts: list[int] = [part.allocatable.get(PODS, nothing).data.item(row), part.pod_counts.data.item(row)]
+        for name in resources:
+            requested: int = part.requested.get(name, nothing).data.item(row)
+            nonzero = part.nonzero.get(name)
+            amounts.append(requested if nonzero is None else nonzero.data.item(row))
+            amounts.append(requested)
+            amounts.append(part.allocatable.get(name, nothing).data.item(row))
+        return amounts
+
     def count_pods(self, query: PodQuery) -> IntArray:
         return self._read(self._store.pod_counts.column(query))
 
@@ -214,13 +228,18 @@ class Table(NodeTable):
 
     # --- what plugins work out --------------------------------------------------------------------
 
-    def derived(self, key: Hashable, make: Callable[[NodeTable], FloatArray]) -> Derived:
+    def derived(
+        self,
+        key: Hashable,
+        make: Callable[[NodeTable], FloatArray],
+        make_one: Callable[[NodeTable, int], Sequence[float]] | None = None,
+    ) -> Derived:
         store = self._store
         if self._rows is None:
-            return store.derived.read(key, make, self, store.membership)
+            return store.derived.read(key, make, make_one, self, store.membership)
         if self._n_nodes <= _FEW:
             return Derived.of(make(self))
-        whole = store.derived.read(key, make, Table(store), store.membership)
+        whole = store.derived.read(key, make, make_one, Table(store), store.membership)
         return Derived(whole.columns[:, self._rows], whole.least)
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: Up to so many changed nodes are looked at one by one; more are looked for in the whole column.
 FEW: Final = 8
+#: A total below this leaves room for scores in 32 bits.
+SMALL: Final = 2**30
 
 
 class Level(NamedTuple):
@@ -145,10 +147,11 @@ class Board:
         self._moving = [own for own in scores if isinstance(own, MovingScores)]
         #: Up to where of each log the totals are right.
         self._positions = {own.log: own.log.position for own in self._moving}
+        even = [own.token for own in scores if isinstance(own, EvenScores)]
+        #: What every total is, where all of them are the same and small; else None.
+        self.level = sum(even) if len(even) == len(scores) and sum(even) < SMALL else None
         #: What the other scores come to.
-        self._base: IntArray = np.full(
-            len(nodes), sum([own.token for own in scores if isinstance(own, EvenScores)])
-        )
+        self._base: IntArray = np.full(len(nodes), sum(even))
         for own in scores:
             if isinstance(own, FixedScores):
                 self._base += own.weighted

@@ -36,6 +36,7 @@ from bayplan.framework import (
 )
 from bayplan.framework.answers import ask_each, score_failed
 from bayplan.framework.editions import LiveColumn, SelectedEdition
+from bayplan.framework.verdict import ScoreArray, are_within
 
 if TYPE_CHECKING:
     from bayplan.cache.changes import ChangeLog
@@ -253,7 +254,7 @@ class KeptAnswers:
         raw = self._ask.raw_scores(bound, state, pod, nodes)
         if isinstance(raw, Status):
             return raw
-        raw = raw.at_nodes() if isinstance(raw, ClassScores) else raw.copy()
+        raw = raw.at_nodes() if isinstance(raw, ClassScores) else raw.astype(np.int64)
         kept.is_in_range = _are_in_range(raw)
         column = LiveColumn(raw)
         kept.set(column, membership)
@@ -304,8 +305,10 @@ class KeptAnswers:
         board = self._board(table, kept)
         base = board.totals.edition if where is None else SelectedEdition(board.totals.edition, nodes)
         if others:
-            data = board.totals.data if where is None else board.totals.data.take(nodes.rows)
-            totals = _sum(data, [by_plugin[plugin] for plugin in others])
+            ground: IntArray | int | None = board.level
+            if ground is None:
+                ground = board.totals.data if where is None else board.totals.data.take(nodes.rows)
+            totals = _sum(ground, [by_plugin[plugin] for plugin in others])
             return ScoreOutcome(nodes, by_plugin, totals, base=base, added=others, basis=board.basis)
         best = board.leaders.positions() if where is None else board.best_of(where)
         return ScoreOutcome(nodes, by_plugin, base, best=best, best_of=table, base=base, basis=board.basis)
@@ -367,21 +370,21 @@ class KeptAnswers:
         return self._snapshot.amount_changes if reads is Reads.RESOURCES else self._snapshot.node_changes
 
 
-def _are_in_range(scores: IntArray) -> bool:
+def _are_in_range(scores: ScoreArray) -> bool:
     if len(scores) <= FEW:
         return all(0 <= score <= MAX_SCORE for score in scores.tolist())
-    return bool(scores.view(np.uint64).max() <= MAX_SCORE)  # negative ones are vast then
+    return are_within(scores, MAX_SCORE)
 
 
 def _are_even(scores: IntArray) -> bool:
     return bool((scores == scores[:1]).all())
 
 
-def _sum(totals: IntArray, others: Sequence[PluginScores]) -> IntArray:
-    totals = totals + others[0].weighted
+def _sum(base: IntArray | int, others: Sequence[PluginScores]) -> ScoreArray:
+    totals = others[0].weighted
     for own in others[1:]:
-        totals += own.weighted
-    return totals
+        totals = totals + own.weighted
+    return totals + base
 
 
 def _merged(whole: Verdict, part: Verdict, rows: IntArray) -> Verdict | None:

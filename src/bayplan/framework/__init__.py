@@ -58,7 +58,16 @@ from bayplan.framework.runner import PermitOutcome, PreFilterOutcome, Runner
 from bayplan.framework.searching import Search
 from bayplan.framework.state import CycleState
 from bayplan.framework.status import SUCCESS, Code, Status
-from bayplan.framework.verdict import BoolArray, FloatArray, IntArray, Rejection, Verdict, extremes, has_any
+from bayplan.framework.verdict import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Rejection,
+    ScoreArray,
+    Verdict,
+    extremes,
+    has_any,
+)
 
 __all__ = [
     "MAX_SCORE",
@@ -122,6 +131,7 @@ __all__ = [
     "Rejection",
     "Resource",
     "Runner",
+    "ScoreArray",
     "ScoreOutcome",
     "Scorer",
     "Search",

@@ -19,7 +19,7 @@ from bayplan.framework.outcomes import FreshScores, PluginScores, ScoreOutcome
 from bayplan.framework.plugin import looks_at_scores_alone
 from bayplan.framework.state import CycleState
 from bayplan.framework.status import Status
-from bayplan.framework.verdict import IntArray, Verdict, extremes
+from bayplan.framework.verdict import ScoreArray, Verdict, are_within
 
 if TYPE_CHECKING:
     from bayplan.model import Pod
@@ -95,9 +95,9 @@ class AskAlways:
 
     def raw_scores(
         self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable
-    ) -> IntArray | ClassScores | Status:
+    ) -> ScoreArray | ClassScores | Status:
         """What the plugin's Score gives."""
-        raw: IntArray | ClassScores | Status
+        raw: ScoreArray | ClassScores | Status
         if bound.is_per_node:
             raw = self._one_by_one(bound, state, pod, nodes)
         else:
@@ -106,13 +106,13 @@ class AskAlways:
             raw = checked_classes(answer, len(nodes)) if is_classed else checked_scores(answer, len(nodes))
         return score_failed(bound, raw) if isinstance(raw, Status) else raw
 
-    def _one_by_one(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray | Status:
+    def _one_by_one(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> ScoreArray | Status:
         start = perf_counter()
         scores = self._scores_of_each(bound, state, pod, nodes)
         self._caller.note_time(bound.name, bound.point, perf_counter() - start)
         return scores
 
-    def _scores_of_each(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray | Status:
+    def _scores_of_each(self, bound: Bound, state: CycleState, pod: Pod, nodes: NodeTable) -> ScoreArray | Status:
         scores = []
         for answer in map(self._caller.asker(bound, state, pod), nodes):
             if type(answer) is not int or not -(2**63) <= answer < 2**63:
@@ -123,13 +123,15 @@ class AskAlways:
         return np.array(scores, dtype=np.int64)
 
     def finish(
-        self, scorer: Scorer, state: CycleState, pod: Pod, nodes: NodeTable, raw: IntArray
+        self, scorer: Scorer, state: CycleState, pod: Pod, nodes: NodeTable, raw: ScoreArray
     ) -> FreshScores | Status:
         """Normalise and weigh *raw*; every score must lie in 0..100 then."""
         normalized = self._normalized(scorer, state, pod, nodes, raw)
         if isinstance(normalized, Status):
             return normalized
-        weighted = normalized if scorer.weight == 1 else normalized * scorer.weight
+        weighted = normalized
+        if scorer.weight != 1:
+            weighted = np.multiply(normalized, scorer.weight, dtype=np.int64)
         return FreshScores(raw, normalized, weighted, scorer.weight)
 
     def _finish_classes(
@@ -146,20 +148,16 @@ class AskAlways:
         return ClassedScores(classes, scores, normalized, scorer.weight)
 
     def _normalized(
-        self, scorer: Scorer, state: CycleState, pod: Pod, nodes: NodeTable, scores: IntArray
-    ) -> IntArray | Status:
+        self, scorer: Scorer, state: CycleState, pod: Pod, nodes: NodeTable, scores: ScoreArray
+    ) -> ScoreArray | Status:
         if scorer.normalize is not None:
-            copy = scores.copy()
+            copy = scores.astype(np.int64)
             answer = self._caller.call(scorer.normalize, state, pod, copy, nodes)
             checked = checked_scores(copy if answer is None else answer, len(scores))
             if isinstance(checked, Status):
                 return _failed("running Normalize on Score plugins", scorer.bound, checked)
             scores = checked
-        if len(scores):
-            lowest, highest = extremes(scores)
-            if lowest < MIN_SCORE or highest > MAX_SCORE:
-                return _out_of_range(scorer.bound, scores)
-        return scores
+        return scores if are_within(scores, MAX_SCORE) else _out_of_range(scorer.bound, scores)
 
     def outcome(self, nodes: NodeTable, by_plugin: Mapping[str, PluginScores]) -> ScoreOutcome:
         """The sum of the weighted scores."""
@@ -188,13 +186,14 @@ def ask_each(
     return by_plugin
 
 
-def checked_scores(answer: Any, n_nodes: int) -> IntArray | Status:
-    """*answer* as int64 scores of the right shape; a Status if it is none, or is one already."""
+def checked_scores(answer: Any, n_nodes: int) -> ScoreArray | Status:
+    """*answer* as scores of the right shape, int64 or int32; a Status if it is none, or is one already."""
     if isinstance(answer, Status):
         return answer
     if isinstance(answer, np.ndarray) and answer.shape == (n_nodes,) and answer.dtype.kind in "iu":
         # A column of the scheduler's goes on changing; a record must not.
-        return answer.astype(np.int64, copy=answer.base is not None)
+        dtype = np.int32 if answer.dtype == np.int32 else np.int64
+        return answer.astype(dtype, copy=answer.base is not None)
     got = f"{answer.dtype} of shape {answer.shape}" if isinstance(answer, np.ndarray) else type(answer).__name__
     return Status.failed(f"scores must be whole numbers of shape ({n_nodes},), got {got}")
 
@@ -225,7 +224,7 @@ def _failed(text: str, bound: Bound, status: Status) -> Status:
     return wrapped(f'{text}: plugin "{bound.name}" failed with', status, bound.name)
 
 
-def _out_of_range(bound: Bound, scores: IntArray) -> Status:
+def _out_of_range(bound: Bound, scores: ScoreArray) -> Status:
     wrong = scores[(scores > MAX_SCORE) | (scores < MIN_SCORE)][0]
     return Status.failed(
         f'applying score defaultWeights on Score plugins: plugin "{bound.name}" returns an invalid score '

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 
 from bayplan.framework.nodes import NodeTable
-from bayplan.framework.verdict import IntArray
+from bayplan.framework.verdict import IntArray, ScoreArray
 
 
 class Edition:
@@ -83,6 +83,6 @@ class SelectedEdition:
 LightColumn: TypeAlias = Edition | SelectedEdition
 
 
-def read_column(column: IntArray | LightColumn) -> IntArray:
+def read_column(column: ScoreArray | LightColumn) -> ScoreArray:
     """A column, whichever form it is held in."""
     return column if isinstance(column, np.ndarray) else column.array()

@@ -20,6 +20,9 @@ from numpy.typing import NDArray
 from bayplan.framework.status import Code
 from bayplan.framework.verdict import BoolArray, FloatArray, IntArray, Verdict
 from bayplan.model import (
+    CPU,
+    MEMORY,
+    PODS,
     AffinityTerm,
     HostPort,
     LazyErrorNodeSelector,
@@ -287,6 +290,15 @@ class NodeTable(ABC):
     def pod_counts(self) -> IntArray:
         """How many pods are on the node."""
 
+    def amounts_at(self, position: int, resources: Sequence[str]) -> list[int]:
+        """The amounts of one node as plain numbers: how many pods it may have, and has; then of each resource
+        `nonzero_requested` (`requested` if that is not for cpu or memory), `requested` and `allocatable`."""
+        columns = [self.allocatable(PODS), self.pod_counts()]
+        for name in resources:
+            of_pods = self.nonzero_requested if name in (CPU, MEMORY) else self.requested
+            columns += [of_pods(name), self.requested(name), self.allocatable(name)]
+        return [int(column[position]) for column in columns]
+
     @abstractmethod
     def count_pods(self, query: PodQuery) -> IntArray:
         """How many pods on each node match *query*; kept up to date, so asking again is cheap."""
@@ -333,11 +345,17 @@ class NodeTable(ABC):
 
     # --- what follows from it ---------------------------------------------------------------------
 
-    def derived(self, key: Hashable, make: Callable[[NodeTable], FloatArray]) -> Derived:
+    def derived(
+        self,
+        key: Hashable,
+        make: Callable[[NodeTable], FloatArray],
+        make_one: Callable[[NodeTable, int], Sequence[float]] | None = None,
+    ) -> Derived:
         """What *make* works out from these nodes: float64, shape (n_lines, n_nodes); kept up to date.
 
         It must follow from *key*, and for each node from the node and the amounts requested on it alone (compare
-        `Reads.RESOURCES`): *make* is asked about the nodes that changed, through a smaller table.
+        `Reads.RESOURCES`): *make* is asked about the nodes that changed, through a smaller table. *make_one* gives
+        the same about the node at one position of a table, in plain numbers; most often one node has changed.
         """
         return Derived.of(make(self))
 

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from bayplan.framework.editions import LightColumn, read_column
 from bayplan.framework.nodes import NodeTable
 from bayplan.framework.status import Code, Status
-from bayplan.framework.verdict import BoolArray, IntArray, Verdict, has_any
+from bayplan.framework.verdict import BoolArray, IntArray, ScoreArray, Verdict, has_any
 from bayplan.observe.record import Basis, CompactForm, CompactPluginScores
 
 #: Positions in a table, in order.
 Positions: TypeAlias = list[int] | IntArray
 
 
-def highest(column: IntArray) -> IntArray:
+def highest(column: ScoreArray) -> IntArray:
     """The positions of the highest entries."""
     positions: IntArray = (column == column[column.argmax()]).nonzero()[0]
     return positions
@@ -227,16 +227,16 @@ def _strength(code: Code) -> int:
 
 
 class PluginScores(Protocol):
-    """One plugin's scores for a table of nodes, at every stage; int64, shape (n_nodes,) each."""
+    """One plugin's scores for a table of nodes, at every stage; shape (n_nodes,) each."""
 
     @property
-    def raw(self) -> IntArray: ...
+    def raw(self) -> ScoreArray: ...
 
     @property
-    def normalized(self) -> IntArray: ...
+    def normalized(self) -> ScoreArray: ...
 
     @property
-    def weighted(self) -> IntArray: ...
+    def weighted(self) -> ScoreArray: ...
 
     @property
     def weight(self) -> int: ...
@@ -248,9 +248,9 @@ class PluginScores(Protocol):
 class FreshScores(NamedTuple):
     """Scores that were worked out for one pod."""
 
-    raw: IntArray
-    normalized: IntArray
-    weighted: IntArray
+    raw: ScoreArray
+    normalized: ScoreArray
+    weighted: ScoreArray
     weight: int
 
     def compacted(self) -> CompactForm:
@@ -266,7 +266,7 @@ class ScoreOutcome:
         self,
         nodes: NodeTable,
         by_plugin: Mapping[str, PluginScores],
-        totals: IntArray | LightColumn,
+        totals: ScoreArray | LightColumn,
         *,
         best: Positions | None = None,
         best_of: NodeTable | None = None,
@@ -291,7 +291,7 @@ class ScoreOutcome:
     @property
     def totals(self) -> IntArray:
         """int64, shape (n_nodes,)."""
-        return read_column(self._totals)
+        return read_column(self._totals).astype(np.int64, copy=False)
 
     def best(self) -> tuple[NodeTable, Positions]:
         """The nodes with the highest total: a table, which may have others as well, and their positions in it, in
@@ -299,7 +299,7 @@ class ScoreOutcome:
         if self._best is not None:
             best, self._best = self._best, None  # the next pod changes it
             return self._best_of, best
-        return self.nodes, highest(self.totals)
+        return self.nodes, highest(read_column(self._totals))
 
-    def with_totals(self, totals: IntArray) -> ScoreOutcome:
+    def with_totals(self, totals: ScoreArray) -> ScoreOutcome:
         return ScoreOutcome(self.nodes, self.by_plugin, totals)

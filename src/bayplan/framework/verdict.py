@@ -7,7 +7,7 @@ rejected node. Either way a verdict tells which nodes are rejected, and why a gi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ from bayplan.framework.status import Code, Status
 BoolArray: TypeAlias = NDArray[np.bool_]
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
+#: int64, or int32 where the numbers are known to be small: half the way for what passes over it.
+ScoreArray: TypeAlias = NDArray[np.signedinteger[Any]]
 
 
 def has_any(mask: BoolArray) -> bool:
@@ -27,6 +29,13 @@ def has_any(mask: BoolArray) -> bool:
 def extremes(column: IntArray) -> tuple[int, int]:
     """The lowest and the highest entry of a column that is not empty: `min()` and `max()`, in half the time."""
     return int(column[column.argmin()]), int(column[column.argmax()])
+
+
+def are_within(column: ScoreArray, highest: int) -> bool:
+    """Whether every entry is from 0 to *highest*."""
+    # Negative numbers are vast without their sign.
+    unsigned: NDArray[Any] = column.view(np.uint32 if column.itemsize == 4 else np.uint64)
+    return not len(column) or int(unsigned[unsigned.argmax()]) <= highest
 
 
 class Rejection(NamedTuple):

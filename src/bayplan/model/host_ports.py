@@ -31,13 +31,9 @@ def host_port(ip: str, protocol: str, port: int) -> HostPort:
 
 def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
     """The host ports a pod takes as long as it runs: those of its sidecars, then those of its containers."""
-    sidecars = tuple(container for container in spec.init_containers if container.is_sidecar)
-    return tuple(
-        host_port(port.host_ip, port.protocol, port.host_port)
-        for container in sidecars + spec.containers
-        for port in container.ports
-        if port.host_port > 0
-    )
+    sidecars = [container for container in spec.init_containers if container.is_sidecar]
+    ports = [port for container in (*sidecars, *spec.containers) for port in container.ports]
+    return tuple([host_port(each.host_ip, each.protocol, each.host_port) for each in ports if each.host_port > 0])
 
 
 def conflict(wanted: Iterable[HostPort], used: Iterable[HostPort]) -> bool:

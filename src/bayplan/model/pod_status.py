@@ -79,8 +79,10 @@ class PodStatus(Part, frozen=True, kw_only=True):
     @property
     def tells_resources(self) -> bool:
         """Whether the kubelet says what the pod or its containers have, be it what the spec asks for or not."""
-        statuses = (*self.container_statuses, *self.init_container_statuses)
-        return self.resources is not None or any(each.resources is not None for each in statuses)
+        if self.resources is not None:
+            return True
+        statuses = self.container_statuses + self.init_container_statuses
+        return bool(statuses) and any(each.resources is not None for each in statuses)
 
     @property
     def resize_infeasible(self) -> bool:

@@ -4,13 +4,13 @@ Pods of one controller differ in name only, so what they request is computed for
 cache is keyed by everything the computation looks at, and by nothing else.
 """
 
-from collections.abc import Hashable
-from functools import lru_cache
+from collections.abc import Hashable, Sequence
 from types import MappingProxyType
+from typing import Final
 
-from bayplan.model.memo import cached_property
-from bayplan.model.pod_spec import PodSpec
+from bayplan.model.pod_spec import Container, PodSpec
 from bayplan.model.pod_status import ContainerStatus, PodStatus
+from bayplan.model.quantity import parse_milli, parse_value
 from bayplan.model.resource_names import CPU, MEMORY
 from bayplan.model.resources import (
     DEFAULT_OPTIONS,
@@ -22,80 +22,130 @@ from bayplan.model.resources import (
     scoring_requests,
 )
 
+#: So many summaries are shared; the oldest goes first.
+MAX_SHARED: Final = 8192
+
 
 class RequestSummary:
     """What a pod requests, with the feature gates of 1.36; each form is computed when first asked for.
 
-    Most pods have all forms alike: no status says otherwise, and every container requests cpu and memory.
+    Most pods have all forms alike: no status says otherwise, and every container requests cpu and memory. Then
+    they are the same object.
     """
 
     def __init__(self, spec: PodSpec, status: PodStatus) -> None:
         self._spec = spec
         self._status = status
+        self._all: Resources | None = None
+        self._counted: Resources | None = None
+        self._by_spec: Resources | None = None
+        self._nonzero: Resources | None = None
+        self._scoring: Resources | None = None
 
-    @cached_property
-    def _leaves_no_gaps(self) -> bool:
-        """Whether every container requests cpu and memory, so that no defaults are filled in."""
-        containers = (*self._spec.containers, *self._spec.init_containers)
-        return all(CPU in each.resources.requests and MEMORY in each.resources.requests for each in containers)
-
-    @cached_property
+    @property
     def all_requests(self) -> Resources:
         """All requests, under any name; cpu in thousandths, the rest in units."""
-        return pod_requests(self._spec, self._status, DEFAULT_OPTIONS)
+        if self._all is None:
+            if _is_plain(self._spec, self._status):
+                self._all = _requests_of(self._spec.containers[0])
+            else:
+                self._all = pod_requests(self._spec, self._status, DEFAULT_OPTIONS)
+        return self._all
 
-    @cached_property
+    @property
     def requests(self) -> Resources:
         """What the pod takes of its node, of the resources the scheduler counts (NodeInfo's Requested)."""
-        return counted(self.all_requests)
+        if self._counted is None:
+            self._counted = self.all_requests
+            if not _are_cpu_and_memory(self._counted):
+                self._counted = counted(self._counted)
+        return self._counted
 
-    @cached_property
+    @property
     def spec_requests(self) -> Resources:
         """What the pod needs to fit on a node: like `requests`, but by its spec alone, and never below 0."""
-        needed = self.requests
-        if self._status.tells_resources:
-            needed = counted(pod_requests(self._spec, self._status, SPEC_ONLY))
-        return MappingProxyType({name: max(0, amount) for name, amount in needed.items()})
+        if self._by_spec is None:
+            needed = self.requests
+            if self._status.tells_resources:
+                needed = counted(pod_requests(self._spec, self._status, SPEC_ONLY))
+            if any(amount < 0 for amount in needed.values()):
+                needed = MappingProxyType({name: max(0, amount) for name, amount in needed.items()})
+            self._by_spec = needed
+        return self._by_spec
 
-    @cached_property
+    @property
     def nonzero_requests(self) -> Resources:
         """cpu and memory that the pod adds to its node for scoring (NodeInfo's NonZeroRequested)."""
-        requests = self.all_requests
-        if self._leaves_no_gaps:
-            return MappingProxyType({CPU: requests.get(CPU, 0), MEMORY: requests.get(MEMORY, 0)})
-        return nonzero_requests(self._spec, self._status, requests)
+        if self._nonzero is None:
+            requests = self.all_requests
+            if not _leave_no_gaps(self._spec):
+                requests = nonzero_requests(self._spec, self._status, requests)
+            elif not _are_cpu_and_memory(requests):
+                requests = MappingProxyType({CPU: requests.get(CPU, 0), MEMORY: requests.get(MEMORY, 0)})
+            self._nonzero = requests
+        return self._nonzero
 
-    @cached_property
+    @property
     def scoring_requests(self) -> Resources:
         """All requests of the pod being scored, cpu and memory filled in for every container without."""
-        return self.all_requests if self._leaves_no_gaps else scoring_requests(self._spec, self._status)
+        if self._scoring is None:
+            if _leave_no_gaps(self._spec):
+                self._scoring = self.all_requests
+            else:
+                self._scoring = scoring_requests(self._spec, self._status)
+        return self._scoring
+
+
+def _is_plain(spec: PodSpec, status: PodStatus) -> bool:
+    """Whether there is one container, and nothing else that bears on requests."""
+    return (
+        len(spec.containers) == 1
+        and not spec.init_containers
+        and not spec.overhead
+        and spec.resources is None
+        and not status.tells_resources
+    )
+
+
+def _requests_of(container: Container) -> Resources:
+    """What one container requests: nothing is added up, so each amount is rounded by itself."""
+    return MappingProxyType(
+        {
+            name: parse_milli(text) if name == CPU else parse_value(text)
+            for name, text in container.resources.requests.items()
+        }
+    )
+
+
+def _are_cpu_and_memory(requests: Resources) -> bool:
+    return len(requests) == 2 and CPU in requests and MEMORY in requests
+
+
+def _leave_no_gaps(spec: PodSpec) -> bool:
+    """Whether every container requests cpu and memory, so that no defaults are filled in."""
+    return _request_both(spec.containers) and _request_both(spec.init_containers)
+
+
+def _request_both(containers: Sequence[Container]) -> bool:
+    for container in containers:
+        requests = container.resources.requests
+        if CPU not in requests or MEMORY not in requests:
+            return False
+    return True
+
+
+_shared: Final[dict[Hashable, RequestSummary]] = {}
 
 
 def summarize_requests(spec: PodSpec, status: PodStatus) -> RequestSummary:
     """The summary that all pods with these requests share."""
-    return _shared(_Template(spec, status))
-
-
-class _Template:
-    """A pod as far as requests go: equal to all that request the same."""
-
-    __slots__ = ("key", "spec", "status")
-
-    def __init__(self, spec: PodSpec, status: PodStatus) -> None:
-        self.spec = spec
-        self.status = status
-        self.key = _key(spec, status)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Template) and self.key == other.key
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-
-@lru_cache(maxsize=8192)
-def _shared(template: _Template) -> RequestSummary:
-    return RequestSummary(template.spec, template.status)
+    key = _key(spec, status)
+    summary = _shared.get(key)
+    if summary is None:
+        summary = _shared[key] = RequestSummary(spec, status)
+        if len(_shared) > MAX_SHARED:
+            del _shared[next(iter(_shared))]
+    return summary
 
 
 def _key(spec: PodSpec, status: PodStatus) -> Hashable:

@@ -6,7 +6,7 @@ one. Records live outside the pod, in a ring that is bounded by size.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from time import perf_counter
 from typing import Any, Final, NamedTuple, Protocol
@@ -163,12 +163,11 @@ class Record:
         return n_bytes
 
     @property
-    def bases(self) -> Iterator[Basis]:
+    def bases(self) -> Sequence[Basis]:
         """What it shares."""
-        if self.filter is not None and self.filter.combined is not None:
-            yield self.filter.combined
-        if self.scores is not None and self.scores.basis is not None:
-            yield self.scores.basis
+        of_filter = self.filter.combined if self.filter is not None else None
+        of_scores = self.scores.basis if self.scores is not None else None
+        return [basis for basis in (of_filter, of_scores) if basis is not None]
 
     def describe_steps(self) -> str:
         steps = " ".join(f"{name}={seconds * 1000:.1f}ms" for name, seconds in self.steps)
@@ -273,7 +272,7 @@ class Ring:
         #: Each with what it took when it came.
         self._records: deque[tuple[Record, int]] = deque()
         #: How many records share it.
-        self._bases: Counter[Basis] = Counter()
+        self._bases: dict[Basis, int] = {}
         self._last: CompactScores | None = None
         #: How many records there have been, those that made room included.
         self.n_added = 0
@@ -288,9 +287,10 @@ class Ring:
         self.n_added += 1
         self._n_bytes += n_bytes
         for basis in record.bases:
-            if not self._bases[basis]:
+            n_sharing = self._bases.get(basis, 0)
+            if not n_sharing:
                 self._n_bytes += basis.n_bytes
-            self._bases[basis] += 1
+            self._bases[basis] = n_sharing + 1
         while self._n_bytes > self._max_bytes and len(self._records) > 1:
             self._drop_oldest()
 
@@ -298,8 +298,10 @@ class Ring:
         record, n_bytes = self._records.popleft()
         self._n_bytes -= n_bytes
         for basis in record.bases:
-            self._bases[basis] -= 1
-            if not self._bases[basis]:
+            n_sharing = self._bases[basis] - 1
+            if n_sharing:
+                self._bases[basis] = n_sharing
+            else:
                 self._n_bytes -= basis.n_bytes
                 del self._bases[basis]
 

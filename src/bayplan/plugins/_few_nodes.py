@@ -72,6 +72,10 @@ class Counting:
         #: Those that count for any pod.
         self.always = self._split(self._always)
 
+    def requested_by(self, requests: Mapping[str, int]) -> bool:
+        """Whether a pod with these *requests* requests any of the configured resources."""
+        return any(requests.get(each.name) for each in self._resources)
+
     def for_pod(self, requests: Mapping[str, int]) -> tuple[Sequence[str], Sequence[int]]:
         """Their names and their weights."""
         if len(self._always) == len(self._resources):

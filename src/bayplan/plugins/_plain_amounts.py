@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from bayplan.framework import MAX_SCORE, FloatArray, IntArray
+from bayplan.framework import MAX_SCORE, FloatArray
 from bayplan.model import CPU, MEMORY, PODS
 from bayplan.plugins._few_nodes import FEW, few_evenness
 from bayplan.plugins._resource_scores import evenness
@@ -29,9 +29,9 @@ MANY: Final = 1024
 #: Amounts from here on are vast.
 _VAST: Final = 2**45
 _HALF: Final = MAX_SCORE // 2
-#: Lines of one resource, and where to find which.
-_PER_RESOURCE: Final = 4
-_SPARE, _FREE, _REQUESTED, _ALLOCATABLE = range(_PER_RESOURCE)
+#: Kinds of lines, each with a line for every resource.
+_N_KINDS: Final = 4
+_SPARE, _FREE, _REQUESTED, _ALLOCATABLE = range(_N_KINDS)
 
 
 class PlainAmounts:
@@ -41,18 +41,23 @@ class PlainAmounts:
 
     def __init__(self, names: Sequence[str], lines: FloatArray, least: FloatArray) -> None:
         self._names = names
-        #: For each resource, what is allocatable less what is requested with the non-zero defaults, times 100;
-        #: what is free; what is requested; what is allocatable. Then for how many pods there is room; and how
-        #: evenly the resources are used, less 50.
+        #: What is allocatable less what is requested with the non-zero defaults, times 100, a line for each
+        #: resource; what is free; what is requested; what is allocatable. Then for how many pods there is room;
+        #: and how evenly the resources are used, less 50.
         self._lines = lines
         #: For each line, a number that no node is below.
         self._least = least
+
+    def _wanted(self, requests: Mapping[str, int]) -> list[int] | None:
+        """What is requested of each resource; None where that is not plain."""
+        wanted = [requests.get(name, 0) for name in self._names]
+        return None if min(wanted) < 0 or max(wanted) >= _VAST else wanted
 
     def leave_room(self, name: str, request: int) -> bool:
         """Whether every node has so much free of a resource; False may still turn out so."""
         if name not in self._names:
             return False
-        return request <= float(self._least[_PER_RESOURCE * self._names.index(name) + _FREE])
+        return request <= float(self._least[_FREE * len(self._names) + self._names.index(name)])
 
     @property
     def leave_room_for_a_pod(self) -> bool:
@@ -61,57 +66,69 @@ class PlainAmounts:
 
     def allocation_scores(
         self, requests: Mapping[str, int], weights: Sequence[int], *, least: bool
-    ) -> IntArray | None:
+    ) -> NDArray[np.int32] | None:
         """LeastAllocated or MostAllocated: the weighted mean of the share of each resource that is free, or in
         use."""
-        totals: NDArray[np.int32] | None = None
-        for i, (name, weight) in enumerate(zip(self._names, weights, strict=True)):
-            request = requests.get(name, 0)
-            if not 0 <= request < _VAST:
-                return None
-            first = _PER_RESOURCE * i
-            spare, allocatable = self._lines[first + _SPARE], self._lines[first + _ALLOCATABLE]
-            share = spare - float(MAX_SCORE * request)
-            if self._least[first + _SPARE] < MAX_SCORE * request:
-                np.maximum(share, 0.0, out=share)
-            if not least:
-                np.subtract(allocatable * MAX_SCORE, share, out=share)
-            share /= allocatable
-            scores = share.astype(np.int32)
-            if weight != 1:
-                scores *= weight
-            totals = scores if totals is None else np.add(totals, scores, out=totals)
-        if totals is None:
+        wanted = self._wanted(requests)
+        if wanted is None:
             return None
-        totals //= sum(weights)
-        return totals.astype(np.int64)
+        totals = self._share(0, wanted[0], least=least).astype(np.int32)
+        if weights[0] != 1:
+            totals *= weights[0]
+        for i in range(1, len(wanted)):
+            scores = self._share(i, wanted[i], least=least).astype(np.int32)
+            if weights[i] != 1:
+                scores *= weights[i]
+            totals += scores
+        if sum(weights) == 2:
+            totals >>= 1  # the same as below, and quicker
+        else:
+            totals //= sum(weights)
+        return totals
 
-    def balance_scores(self, requests: Mapping[str, int]) -> IntArray | None:
+    def _share(self, resource: int, wanted: int, *, least: bool) -> FloatArray:
+        """How much of each node's resource would be free, or in use, from 0 to 100."""
+        n_resources = len(self._names)
+        share: FloatArray = self._lines[_SPARE * n_resources + resource] - float(MAX_SCORE * wanted)
+        if float(self._least[_SPARE * n_resources + resource]) < MAX_SCORE * wanted:
+            np.maximum(share, 0.0, out=share)
+        allocatable = self._lines[_ALLOCATABLE * n_resources + resource]
+        if not least:
+            np.subtract(allocatable * MAX_SCORE, share, out=share)
+        share /= allocatable
+        return share
+
+    def balance_scores(self, requests: Mapping[str, int]) -> NDArray[np.int32] | None:
         """By how much the pod changes the balance of each node: 75 is not at all."""
-        fractions = []
-        for i, name in enumerate(self._names):
-            request = requests.get(name, 0)
-            if not 0 <= request < _VAST:
-                return None
-            first = _PER_RESOURCE * i
-            fraction = self._lines[first + _REQUESTED] + float(request)
-            fraction /= self._lines[first + _ALLOCATABLE]
-            if self._least[first + _FREE] < request:
-                np.minimum(fraction, 1.0, out=fraction)
-            fractions.append(fraction)
-        change = evenness(fractions)
+        wanted = self._wanted(requests)
+        if wanted is None:
+            return None
+        change = evenness([self._fraction(i, amount) for i, amount in enumerate(wanted)])
         change -= self._lines[-1]
         change *= 0.5
         scores = change.astype(np.int32)  # Go's division by two cuts towards zero, as this does
         scores += _HALF
-        return scores.astype(np.int64)
+        return scores
+
+    def _fraction(self, resource: int, wanted: int) -> FloatArray:
+        """How much of each node's resource would be in use, from 0 to 1."""
+        n_resources = len(self._names)
+        fraction: FloatArray = self._lines[_REQUESTED * n_resources + resource] + float(wanted)
+        fraction /= self._lines[_ALLOCATABLE * n_resources + resource]
+        if float(self._least[_FREE * n_resources + resource]) < wanted:
+            np.minimum(fraction, 1.0, out=fraction)
+        return fraction
 
 
 def plain_amounts(nodes: NodeTable, names: Sequence[str]) -> PlainAmounts | None:
     """The amounts of two or more resources; None where not all of them are plain, or it would not pay."""
     if len(names) < 2 or not (nodes.is_whole or len(nodes) > MANY):
         return None
-    prepared = nodes.derived(("plain amounts", *names), lambda part: _prepare(part, names))
+    prepared = nodes.derived(
+        ("plain amounts", *names),
+        lambda part: _prepare(part, names),
+        lambda table, position: _prepare_one(table.amounts_at(position, names)),
+    )
     if isnan(prepared.least[-1]):
         return None  # as it is in every line then
     return PlainAmounts(names, prepared.columns, prepared.least)
@@ -119,29 +136,34 @@ def plain_amounts(nodes: NodeTable, names: Sequence[str]) -> PlainAmounts | None
 
 def _prepare(nodes: NodeTable, names: Sequence[str]) -> FloatArray:
     """The lines of `PlainAmounts`; NaN in all of them where the amounts of a node are not plain."""
+    if len(nodes) <= FEW:
+        rows = [_prepare_one(nodes.amounts_at(position, names)) for position in range(len(nodes))]
+        return np.array(rows, dtype=np.float64).T
     columns = [nodes.allocatable(PODS), nodes.pod_counts()]
     for name in names:
         requested = nodes.requested(name)
         nonzero = nodes.nonzero_requested(name) if name in (CPU, MEMORY) else requested
         columns += [nonzero, requested, nodes.allocatable(name)]
-    if len(nodes) <= FEW:
-        rows = [_prepare_one(row) for row in zip(*(column.tolist() for column in columns), strict=True)]
-        return np.array(rows).T
     return _prepare_many(np.array(columns, dtype=np.float64))
 
 
 def _prepare_many(amounts: FloatArray) -> FloatArray:
     """The lines from room for pods, the number of pods, and three amounts of each resource."""
     nonzero, requested, allocatable = amounts[2::3], amounts[3::3], amounts[4::3]
-    lines = np.empty((_PER_RESOURCE * len(nonzero) + 2, amounts.shape[1]))
-    lines[_SPARE:-2:_PER_RESOURCE] = (allocatable - nonzero) * MAX_SCORE
-    lines[_FREE:-2:_PER_RESOURCE] = allocatable - requested
-    lines[_REQUESTED:-2:_PER_RESOURCE] = requested
-    lines[_ALLOCATABLE:-2:_PER_RESOURCE] = allocatable
-    lines[-2] = amounts[0] - amounts[1]
+    lines = np.concatenate(
+        [
+            (allocatable - nonzero) * MAX_SCORE,
+            allocatable - requested,
+            requested,
+            allocatable,
+            amounts[:1] - amounts[1:2],
+            amounts[:1],
+        ]
+    )
     is_odd = ((amounts[2:] < 0) | (amounts[2:] >= _VAST)).any(axis=0) | (allocatable == 0).any(axis=0)
     lines[:, is_odd] = np.nan
-    shares = lines[_REQUESTED:-2:_PER_RESOURCE] / lines[_ALLOCATABLE:-2:_PER_RESOURCE]
+    n_resources = len(nonzero)
+    shares = lines[_REQUESTED * n_resources : _ALLOCATABLE * n_resources] / lines[_ALLOCATABLE * n_resources : -2]
     lines[-1] = evenness(np.minimum(shares, 1.0)) - _HALF
     return lines
 
@@ -149,11 +171,10 @@ def _prepare_many(amounts: FloatArray) -> FloatArray:
 def _prepare_one(row: Sequence[int]) -> list[float]:
     """The same of one node, in plain numbers."""
     amounts = row[2:]
-    if min(amounts) < 0 or max(amounts) >= _VAST or 0 in amounts[2::3]:
-        return [np.nan] * (_PER_RESOURCE * len(amounts) // 3 + 2)
-    lines: list[float] = []
-    shares = []
-    for nonzero, requested, allocatable in zip(amounts[::3], amounts[1::3], amounts[2::3], strict=True):
-        lines += [(allocatable - nonzero) * MAX_SCORE, allocatable - requested, requested, allocatable]
-        shares.append(min(requested / allocatable, 1.0))
-    return [*lines, float(row[0]) - row[1], few_evenness(shares) - _HALF]
+    nonzero, requested, allocatable = amounts[::3], amounts[1::3], amounts[2::3]
+    if min(amounts) < 0 or max(amounts) >= _VAST or 0 in allocatable:
+        return [np.nan] * (_N_KINDS * len(nonzero) + 2)
+    spare = [MAX_SCORE * (offered - nonzero[i]) for i, offered in enumerate(allocatable)]
+    free = [offered - requested[i] for i, offered in enumerate(allocatable)]
+    shares = [min(requested[i] / offered, 1.0) for i, offered in enumerate(allocatable)]
+    return [*spare, *free, *requested, *allocatable, row[0] - row[1], few_evenness(shares) - _HALF]

@@ -162,13 +162,15 @@ def evenness(fractions: Sequence[FloatArray] | FloatArray) -> FloatArray:
     """How near two or more shares are to each other: whole numbers from 0 to 100, less the more they differ (by
     standard deviation). The order of operations is Go's, to the bit."""
     if len(fractions) == 2:
-        deviation = fractions[0] - fractions[1]
-        deviation *= 0.5
-        np.abs(deviation, out=deviation)
+        # 1 less half the difference, times 100: halving and doubling lose nothing, so 2 less it, times 50.
+        even = fractions[0] - fractions[1]
+        np.abs(even, out=even)
+        np.subtract(2.0, even, out=even)
+        even *= MAX_SCORE / 2
     else:
         mean = sum(fractions[1:], start=fractions[0]) / len(fractions)
         squares = [(fraction - mean) * (fraction - mean) for fraction in fractions]
-        deviation = np.sqrt(sum(squares[1:], start=squares[0]) / len(fractions))
-    even = np.subtract(1, deviation, out=deviation)
-    even *= MAX_SCORE
+        even = np.sqrt(sum(squares[1:], start=squares[0]) / len(fractions))
+        np.subtract(1.0, even, out=even)
+        even *= MAX_SCORE
     return np.trunc(even, out=even)

@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bayplan.config.args import NodeResourcesBalancedAllocationArgs
-from bayplan.framework import MAX_SCORE, CycleState, FloatArray, IntArray, NodeTable, Plugin, Reads, Status
+from bayplan.framework import (
+    MAX_SCORE,
+    CycleState,
+    FloatArray,
+    IntArray,
+    NodeTable,
+    Plugin,
+    Reads,
+    ScoreArray,
+    Status,
+)
 from bayplan.model import Pod
 from bayplan.plugins._few_nodes import Counting, balance_scores, few_usages
 from bayplan.plugins._plain_amounts import plain_amounts
@@ -35,18 +45,19 @@ class NodeResourcesBalancedAllocation(Plugin):
 
     def pre_score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status | None:
         """A pod that requests nothing would make no difference anywhere and so pile up on one node: skipped."""
-        return None if self._requests_any(pod) else Status.skip()
+        return None if self._counting.requested_by(pod.all_requests) else Status.skip()
 
-    def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray:
-        if not self._requests_any(pod):
+    def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> ScoreArray:
+        requests = pod.all_requests
+        if not self._counting.requested_by(requests):
             return np.zeros(len(nodes), dtype=np.int64)  # PreScore did not run
-        few = few_usages(nodes, self.args.resources, pod.all_requests, nonzero=False)
+        few = few_usages(nodes, self.args.resources, requests, nonzero=False)
         if few is not None:
             return balance_scores(few, len(nodes))
-        plain = plain_amounts(nodes, self._counting.for_pod(pod.all_requests)[0])
-        if plain is not None and (scores := plain.balance_scores(pod.all_requests)) is not None:
+        plain = plain_amounts(nodes, self._counting.for_pod(requests)[0])
+        if plain is not None and (scores := plain.balance_scores(requests)) is not None:
             return scores
-        usages = node_usage(nodes, self.args.resources, pod.all_requests, nonzero=False)
+        usages = node_usage(nodes, self.args.resources, requests, nonzero=False)
         without_pod, with_pod = balance(usages, len(nodes))
         change: IntArray = with_pod - without_pod
         change += _HALF
@@ -54,10 +65,6 @@ class NodeResourcesBalancedAllocation(Plugin):
         change >>= 1
         change += _HALF
         return change
-
-    def _requests_any(self, pod: Pod) -> bool:
-        requests = pod.all_requests
-        return any(requests.get(resource.name) for resource in self.args.resources)
 
     def sign(self, pod: Pod) -> Hashable:
         return pod.request_summary

@@ -16,11 +16,11 @@ from bayplan.framework import (
     Code,
     CycleState,
     Hint,
-    IntArray,
     NodeTable,
     Plugin,
     Reads,
     Resource,
+    ScoreArray,
     Verdict,
 )
 from bayplan.model import (
@@ -134,7 +134,7 @@ class NodeResourcesFit(Plugin):
     def pre_score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> None:
         """Nothing to prepare; the plugin is on this point because it is in kube-scheduler."""
 
-    def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray:
+    def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> ScoreArray:
         strategy, requests = self.args.scoring_strategy, _scoring_requests(pod)
         if strategy.requested_to_capacity_ratio is None:
             least = strategy.type != "MostAllocated"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import isnan, nan
 from typing import Final
 
 import numpy as np
@@ -45,15 +47,24 @@ def cluster() -> Cache:
     return cache
 
 
-@given(steps)
-def test_columns_are_those_worked_out_afresh(steps: list[tuple[str, int, int]]) -> None:
+def free_at(nodes: NodeTable, position: int) -> list[float]:
+    """The same of one node."""
+    _, _, _, cpu, all_cpu, _, memory, all_memory = nodes.amounts_at(position, ("cpu", "memory"))
+    return [all_cpu - cpu, all_memory - memory]
+
+
+@pytest.mark.parametrize("make_one", [None, free_at], ids=["as tables", "one by one"])
+@given(steps=steps)
+def test_columns_are_those_worked_out_afresh(
+    make_one: Callable[[NodeTable, int], list[float]] | None, steps: list[tuple[str, int, int]]
+) -> None:
     """Nodes and pods come, change and go; for all nodes, for many and for few."""
     cache, placed = cluster(), list[Pod]()
     for what, number, amount in [*steps, ("place", 1, 1)]:
         happens(cache, placed, what, number, amount)
         nodes = cache.snapshot().nodes
         for table in (nodes, nodes.select(np.arange(0, len(nodes) - 3)), nodes.select(np.array([1, 0]))):
-            derived = table.derived("free", free)
+            derived = table.derived("free", free, make_one)
             assert np.array_equal(derived.columns, free(table))
             assert (derived.least <= derived.columns.min(axis=1)).all()
 
@@ -74,6 +85,58 @@ def test_only_nodes_that_changed_are_asked_about() -> None:
     nodes.derived("free", make)
     nodes.derived(("free", "again"), make)
     assert asked == [N_NODES, 2, N_NODES]
+
+
+def test_single_nodes_are_asked_about_by_position() -> None:
+    """One node that changed needs no table; several do. The whole is worked out once."""
+    cache, asked = cluster(), list[str]()
+    nodes = cache.snapshot().nodes
+
+    def make(part: NodeTable) -> FloatArray:
+        asked.append(f"{len(part)} nodes")
+        return free(part)
+
+    def make_one(table: NodeTable, position: int) -> list[float]:
+        asked.append(table[position].name)
+        return free_at(table, position)
+
+    for names in ([], ["n3"], ["n5", "n7"], ["n0"]):
+        for name in names:
+            cache.add_pod(make_pod(f"on-{name}", cpu="1", node_name=name))
+        nodes.derived("free", make, make_one)
+    assert asked == [f"{N_NODES} nodes", "n3", "2 nodes", "n0"]
+
+
+def test_least_stays_unknown_where_one_was_not_a_number() -> None:
+    """Until it is looked for again, even if the node that had it is as the others by now."""
+    cache, entries = cluster(), iter([nan, 1.0, -1.0])
+    nodes = cache.snapshot().nodes
+
+    def least() -> float:
+        derived = nodes.derived("free", lambda part: np.zeros((1, len(part))), lambda *_: [next(entries)])
+        return float(derived.least[0])
+
+    found = [least()]
+    for number in range(3):
+        cache.add_pod(make_pod(f"p{number}", cpu="1", node_name="n3"))
+        found.append(least())
+    assert not list(entries)
+    assert found[0] == 0
+    assert all(map(isnan, found[1:]))
+
+
+@given(steps)
+def test_amounts_at_a_position_are_those_of_the_columns(steps: list[tuple[str, int, int]]) -> None:
+    """On the cache's tables, whole or not, and on those of a what-if."""
+    cache, placed = cluster(), list[Pod]()
+    for what, number, amount in [*steps, ("place", 1, 1)]:
+        happens(cache, placed, what, number, amount)
+    whole = cache.snapshot().nodes
+    what_if = cache.snapshot().with_amounts(whole.rows, [make_pod("q", cpu="2")])
+    what_if.add(np.array([1]), np.array([0]))
+    names = ("memory", "cpu", "ephemeral-storage", "example.com/gpu")
+    for table in (whole, whole.select(np.array([7, 1])), what_if):
+        assert table.amounts_at(1, names) == NodeTable.amounts_at(table, 1, names)
 
 
 def test_what_is_given_cannot_be_changed() -> None:
