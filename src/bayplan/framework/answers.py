@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 MAX_SCORE: Final = 100
 MIN_SCORE: Final = 0
 
+_INT64: Final = np.dtype(np.int64)
+_INT32: Final = np.dtype(np.int32)
+
 
 class Scorer:
     """A Score plugin with all that belongs to it."""
@@ -192,8 +195,9 @@ def checked_scores(answer: Any, n_nodes: int) -> ScoreArray | Status:
         return answer
     if isinstance(answer, np.ndarray) and answer.shape == (n_nodes,) and answer.dtype.kind in "iu":
         # A column of the scheduler's goes on changing; a record must not.
-        dtype = np.int32 if answer.dtype == np.int32 else np.int64
-        return answer.astype(dtype, copy=answer.base is not None)
+        if answer.dtype in (_INT64, _INT32):
+            return answer if answer.base is None else answer.copy()
+        return answer.astype(np.int64)
     got = f"{answer.dtype} of shape {answer.shape}" if isinstance(answer, np.ndarray) else type(answer).__name__
     return Status.failed(f"scores must be whole numbers of shape ({n_nodes},), got {got}")
 

@@ -7,7 +7,7 @@ rejected node. Either way a verdict tells which nodes are rejected, and why a gi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
 #: int64, or int32 where the numbers are known to be small: half the way for what passes over it.
 ScoreArray: TypeAlias = NDArray[np.signedinteger[Any]]
+
+_UINT32: Final = np.dtype(np.uint32)
+_UINT64: Final = np.dtype(np.uint64)
 
 
 def has_any(mask: BoolArray) -> bool:
@@ -34,8 +37,8 @@ def extremes(column: IntArray) -> tuple[int, int]:
 def are_within(column: ScoreArray, highest: int) -> bool:
     """Whether every entry is from 0 to *highest*."""
     # Negative numbers are vast without their sign.
-    unsigned: NDArray[Any] = column.view(np.uint32 if column.itemsize == 4 else np.uint64)
-    return not len(column) or int(unsigned[unsigned.argmax()]) <= highest
+    unsigned: NDArray[Any] = column.view(_UINT32 if column.itemsize == 4 else _UINT64)
+    return not len(column) or bool(unsigned.item(unsigned.argmax()) <= highest)
 
 
 class Rejection(NamedTuple):

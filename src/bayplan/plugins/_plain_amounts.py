@@ -72,31 +72,30 @@ class PlainAmounts:
         wanted = self._wanted(requests)
         if wanted is None:
             return None
-        totals = self._share(0, wanted[0], least=least).astype(np.int32)
-        if weights[0] != 1:
-            totals *= weights[0]
-        for i in range(1, len(wanted)):
-            scores = self._share(i, wanted[i], least=least).astype(np.int32)
+        share = np.empty(self._lines.shape[1])
+        totals = np.empty(0, dtype=np.int32)
+        for i, amount in enumerate(wanted):
+            self._share(i, amount, share, least=least)
+            scores = share.astype(np.int32)
             if weights[i] != 1:
                 scores *= weights[i]
-            totals += scores
+            totals = np.add(totals, scores, out=totals) if i else scores
         if sum(weights) == 2:
             totals >>= 1  # the same as below, and quicker
         else:
             totals //= sum(weights)
         return totals
 
-    def _share(self, resource: int, wanted: int, *, least: bool) -> FloatArray:
-        """How much of each node's resource would be free, or in use, from 0 to 100."""
+    def _share(self, resource: int, wanted: int, share: FloatArray, *, least: bool) -> None:
+        """Write to *share* how much of each node's resource would be free, or in use, from 0 to 100."""
         n_resources = len(self._names)
-        share: FloatArray = self._lines[_SPARE * n_resources + resource] - float(MAX_SCORE * wanted)
+        np.subtract(self._lines[_SPARE * n_resources + resource], float(MAX_SCORE * wanted), out=share)
         if float(self._least[_SPARE * n_resources + resource]) < MAX_SCORE * wanted:
             np.maximum(share, 0.0, out=share)
         allocatable = self._lines[_ALLOCATABLE * n_resources + resource]
         if not least:
             np.subtract(allocatable * MAX_SCORE, share, out=share)
         share /= allocatable
-        return share
 
     def balance_scores(self, requests: Mapping[str, int]) -> NDArray[np.int32] | None:
         """By how much the pod changes the balance of each node: 75 is not at all."""

@@ -160,10 +160,11 @@ def quotient(numerators: IntArray, divisors: IntArray | int) -> IntArray:
 
 def evenness(fractions: Sequence[FloatArray] | FloatArray) -> FloatArray:
     """How near two or more shares are to each other: whole numbers from 0 to 100, less the more they differ (by
-    standard deviation). The order of operations is Go's, to the bit."""
+    standard deviation). The order of operations is Go's, to the bit. *fractions* are overwritten."""
     if len(fractions) == 2:
         # 1 less half the difference, times 100: halving and doubling lose nothing, so 2 less it, times 50.
-        even = fractions[0] - fractions[1]
+        even = fractions[0]
+        even -= fractions[1]
         np.abs(even, out=even)
         np.subtract(2.0, even, out=even)
         even *= MAX_SCORE / 2

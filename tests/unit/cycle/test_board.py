@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayplan.cycle.board import FEW, Board, FixedScores, Leaders
+from bayplan.cycle.board import FEW, SMALL, Board, EvenScores, FixedScores, KeptScores, Leaders, Level
 from bayplan.framework.editions import LiveColumn
 from bayplan.framework.outcomes import FreshScores, highest
 from bayplan.testing import Harness, make_node
@@ -41,3 +42,26 @@ def test_best_of_some_nodes(entries: list[int], chosen: list[bool]) -> None:
     highest_chosen = max(entry for entry, is_chosen in zip(entries, chosen, strict=True) if is_chosen)
     expected = [i for i in range(N) if chosen[i] and entries[i] == highest_chosen]
     assert board.best_of(mask).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("even", "has_column", "level"),
+    [
+        ([100, 0, 300], False, 400),
+        ([100], True, None),
+        ([SMALL - 2, 1], False, SMALL - 1),
+        ([SMALL - 1, 1], False, None),
+        ([2**60], False, None),
+    ],
+    ids=["all the same", "one that differs", "just small enough", "too large", "far too large"],
+)
+def test_level_of_all_totals(even: list[int], has_column: bool, level: int | None) -> None:
+    """Known where all scores are the same for all nodes, and where 32 bits leave room for others on top."""
+    column = np.arange(N)
+    scores: list[KeptScores] = [EvenScores(i, Level(1, 1, weighted, 1), N) for i, weighted in enumerate(even)]
+    if has_column:
+        scores.append(FixedScores("key", FreshScores(column, column, column, weight=1)))
+    board = Board(NODES, scores)
+    assert board.level == level
+    assert board.totals.data.tolist() == [sum(even) + i * has_column for i in range(N)]
+    assert level is None or (board.totals.data.astype(np.int32) == level).all()

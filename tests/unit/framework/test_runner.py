@@ -255,6 +255,19 @@ def test_scores_are_weighed_and_added(nodes: NodeTable) -> None:
     assert outcome.by_plugin["N"].weighted.tolist() == [2, 4, 6]
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.uint32, np.int64])
+def test_scores_of_any_width_have_room(nodes: NodeTable, dtype: type[np.integer[Any]]) -> None:
+    """Weights and normalising multiply beyond what the plugin's own numbers hold."""
+    given = {"score_nodes": lambda *_: np.array([100, 50, 0], dtype=dtype)}
+    stretch = {"normalize_score": lambda state, pod, scores, table: scores * 2**33 // 2**33}
+    wide = Placed(plugin("Wide", **given, **stretch), 1)
+    run = Runner(ProfilePlugins("test", {"score": [Placed(plugin("Heavy", **given), 2**40), wide]}))
+    outcome = scored(run, nodes)
+    assert isinstance(outcome, ScoreOutcome)
+    assert outcome.totals.tolist() == [100 * (2**40 + 1), 50 * (2**40 + 1), 0]
+    assert outcome.totals.dtype == np.int64
+
+
 @pytest.mark.parametrize("n_nodes", [3, 2, 1], ids=["all nodes", "two of them", "one of them"])
 def test_scores_that_are_a_column_stay_as_they_were(n_nodes: int) -> None:
     """A plugin may give a column of the table as its scores; pods that come later do not change what was said."""

@@ -22,6 +22,7 @@ from bayplan.framework import (
     Status,
     Verdict,
 )
+from bayplan.framework.verdict import are_within
 from bayplan.testing import make_node, make_pod
 
 
@@ -199,3 +200,14 @@ def test_column_that_goes_on_changing() -> None:
     verdict = Verdict(2).reject(column[:2], "cordoned")
     column[:2] = [False, True]
     assert verdict.rejected.tolist() == [True, False]
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize(
+    ("numbers", "are"),
+    [([], True), ([0, 100], True), ([50, 101, 3], False), ([100, -1], False), ([-(2**31), 2**31 - 1], False)],
+    ids=["none", "the ends", "above", "below", "far out"],
+)
+def test_numbers_within_bounds(dtype: type[np.signedinteger[Any]], numbers: list[int], are: bool) -> None:
+    """Both ends belong to it, in either width."""
+    assert are_within(np.array(numbers, dtype=dtype), 100) is are
