@@ -57,7 +57,8 @@ class _Kept:
         self._columns[:, row] = entries
         if not self._are_due():
             for line, entry in enumerate(entries):
-                if entry < self._least[line] or isnan(entry):
+                least = self._least[line]
+                if not entry >= least and not isnan(least):  # less, or NaN, and it was not NaN already
                     self._least[line] = self.given.least[line] = entry
 
     def _are_due(self) -> bool:
