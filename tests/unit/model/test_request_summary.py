@@ -64,7 +64,7 @@ def test_one_container_by_itself_is_what_adding_up_gives(requests: dict[str, str
 def test_pods_that_request_the_same_share_a_summary() -> None:
     """Until there have been very many others; what it says stays the same."""
     first, *others = [
-        Pod.from_dict({"spec": {"containers": [{"resources": {"requests": {"cpu": f"{i}m"}}}]}})
+        Pod.from_dict({"spec": {"containers": [{"resources": {"requests": {"example.com/shared": str(i)}}}]}})
         for i in range(MAX_SHARED + 1)
     ]
     again = Pod.from_dict(first.raw)
