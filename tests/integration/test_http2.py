@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import h2.errors
 import pytest
@@ -172,11 +173,12 @@ async def test_a_cut_fails_all_that_is_under_way_and_a_get_is_sent_again() -> No
     async with Http2Server(cut_at_the_third) as server:
         transport = server.transport()
         await transport.request_bytes("GET", "/api/warm")
-        posted, got = await asyncio.gather(
+        answers: Sequence[bytes | BaseException] = await asyncio.gather(
             transport.request_bytes("POST", "/api/p", b"{}"),
             transport.request_bytes("GET", "/api/g"),
             return_exceptions=True,
         )
+        posted, got = answers
         assert isinstance(posted, TransportError)
         assert posted.sent
         assert got == b"/api/g "
