@@ -6,7 +6,7 @@ Filters run on it as on any table, as long as they look at nothing but the node 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +15,6 @@ from bayplan.cache.table import StoreNodeInfo, Table
 from bayplan.framework import (
     BoolArray,
     Derived,
-    FloatArray,
     IntArray,
     NodeInfo,
     NodeTable,
@@ -26,6 +25,7 @@ from bayplan.framework import (
 
 if TYPE_CHECKING:
     from bayplan.cache.store import Store
+    from bayplan.framework.nodes import MakeEntries, MakeLines
     from bayplan.model import HostPort, Pod
 
 _NONZERO = ("cpu", "memory")
@@ -92,12 +92,7 @@ class AmountsTable(Table):
     def amounts_at(self, position: int, resources: Sequence[str]) -> list[int]:
         return NodeTable.amounts_at(self, position, resources)
 
-    def derived(
-        self,
-        key: Hashable,
-        make: Callable[[NodeTable], FloatArray],
-        make_one: Callable[[NodeTable, int], Sequence[float]] | None = None,
-    ) -> Derived:
+    def derived(self, key: Hashable, make: MakeLines, make_one: MakeEntries | None = None) -> Derived:
         return Derived.of(make(self))
 
     # --- what is not known of this what-if --------------------------------------------------------

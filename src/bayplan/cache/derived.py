@@ -6,7 +6,7 @@ once, and again at the rows that changed since.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from math import isnan
 from typing import TYPE_CHECKING, Final
 
@@ -17,9 +17,7 @@ from bayplan.framework import Derived
 if TYPE_CHECKING:
     from bayplan.cache.changes import ChangeLog
     from bayplan.framework import FloatArray, IntArray, NodeTable
-
-    Make = Callable[[NodeTable], FloatArray]
-    MakeOne = Callable[[NodeTable, int], Sequence[float]]
+    from bayplan.framework.nodes import MakeEntries, MakeLines
 
 #: Columns of so many keys are kept; the oldest goes first.
 MAX_KEYS: Final = 64
@@ -79,7 +77,7 @@ class DerivedColumns:
         self._by_key: dict[Hashable, _Kept] = {}
 
     def read(
-        self, key: Hashable, make: Make, make_one: MakeOne | None, nodes: NodeTable, membership: int
+        self, key: Hashable, make: MakeLines, make_one: MakeEntries | None, nodes: NodeTable, membership: int
     ) -> Derived:
         """What *make* gives for *nodes*, which are all there are; right until the next change."""
         kept = self._by_key.get(key)
@@ -90,7 +88,7 @@ class DerivedColumns:
         return kept.given
 
     def _refresh(
-        self, kept: _Kept, make: Make, make_one: MakeOne | None, nodes: NodeTable, membership: int
+        self, kept: _Kept, make: MakeLines, make_one: MakeEntries | None, nodes: NodeTable, membership: int
     ) -> bool:
         """Bring it up to date; False if too much has changed for that."""
         changes = self._changes

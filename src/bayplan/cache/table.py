@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +14,6 @@ from bayplan.framework import (
     CountClasses,
     Derived,
     Domains,
-    FloatArray,
     IntArray,
     LabelColumn,
     NodeInfo,
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from bayplan.cache.counts import CountColumn
     from bayplan.cache.part import Column
     from bayplan.cache.store import Store
+    from bayplan.framework.nodes import MakeEntries, MakeLines
     from bayplan.model import AffinityTerm, HostPort, LazyErrorNodeSelector, Node, NodeTerm, Pod, Selector, Taint
 
 
@@ -228,12 +228,7 @@ class Table(NodeTable):
 
     # --- what plugins work out --------------------------------------------------------------------
 
-    def derived(
-        self,
-        key: Hashable,
-        make: Callable[[NodeTable], FloatArray],
-        make_one: Callable[[NodeTable, int], Sequence[float]] | None = None,
-    ) -> Derived:
+    def derived(self, key: Hashable, make: MakeLines, make_one: MakeEntries | None = None) -> Derived:
         store = self._store
         if self._rows is None:
             return store.derived.read(key, make, make_one, self, store.membership)

@@ -114,15 +114,12 @@ class Attempts:
 
     def _profile_for(self, pod: Pod) -> ProfileCycles | None:
         """The profile to try *pod* with; None if there is nothing to try."""
-        is_logged = log.enabled(3)
-        if is_logged:
-            log.info("About to try and schedule pod", v=4, pod=pod)
+        log.info("About to try and schedule pod", v=4, pod=pod)
         profile = self._profiles.get(pod.spec.scheduler_name)
         if profile is None or pod.is_terminating or self._cache.is_assumed(pod.uid):
             self._queue.done(pod.uid)
             return None
-        if is_logged:
-            log.info("Attempting to schedule pod", v=3, pod=pod)
+        log.info("Attempting to schedule pod", v=3, pod=pod)
         if self._observer is not None:
             self._observer.started(pod.spec.scheduler_name)
         return profile

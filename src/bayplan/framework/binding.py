@@ -49,7 +49,7 @@ class BindingRunner:
         start = perf_counter()
         plan = self._plan(state, pod, node_name)
         status = plan if isinstance(plan, Status) else SKIP if plan.is_empty else SUCCESS
-        self._plugins.note_point("PreBindPreFlight", status, start)
+        self._plugins.point_done("PreBindPreFlight", status, start)
         return plan
 
     def _plan(self, state: CycleState, pod: Pod, node_name: str) -> BindPlan | Status:
@@ -83,11 +83,11 @@ class BindingRunner:
             status = await (running[0] if len(running) == 1 else together(running))
             if not status.is_success:
                 break
-        return self._plugins.note_point("PreBind", status, start)
+        return self._plugins.point_done("PreBind", status, start)
 
     def skip_pre_bind(self) -> None:
         """For a plan that is empty: nothing is to be awaited, and the point counts all the same."""
-        self._plugins.note_point("PreBind", SUCCESS, perf_counter())
+        self._plugins.point_done("PreBind", SUCCESS, perf_counter())
 
     async def _pre_bind_one(self, bound: Bound, state: CycleState, pod: Pod, node_name: str) -> Status:
         status = as_status(bound, await self._caller.call_async(bound, state, pod, node_name))
@@ -108,14 +108,14 @@ class BindingRunner:
             else:
                 status = wrapped(f'running Bind plugin "{bound.name}"', status, bound.name)
             break
-        return self._plugins.note_point("Bind", SKIP if status.is_skip else status, start)
+        return self._plugins.point_done("Bind", SKIP if status.is_skip else status, start)
 
     async def post_bind(self, state: CycleState, pod: Pod, node_name: str) -> None:
         start = perf_counter()
         for bound in self._plugins.on("postBind"):
             await self._caller.call_async(bound, state, pod, node_name)
-        self._plugins.note_point("PostBind", SUCCESS, start)
+        self._plugins.point_done("PostBind", SUCCESS, start)
 
     def skip_post_bind(self) -> None:
         """For profiles that have no plugin there."""
-        self._plugins.note_point("PostBind", SUCCESS, perf_counter())
+        self._plugins.point_done("PostBind", SUCCESS, perf_counter())

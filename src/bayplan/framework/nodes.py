@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,11 @@ from bayplan.model import (
     Taint,
     parse_int64,
 )
+
+#: Lines about the nodes of a table: float64, shape (n_lines, n_nodes).
+MakeLines: TypeAlias = "Callable[[NodeTable], FloatArray]"
+#: The entries of these lines about the node at one position, in plain numbers.
+MakeEntries: TypeAlias = "Callable[[NodeTable, int], Sequence[float]]"
 
 
 class LabelColumn:
@@ -345,17 +350,12 @@ class NodeTable(ABC):
 
     # --- what follows from it ---------------------------------------------------------------------
 
-    def derived(
-        self,
-        key: Hashable,
-        make: Callable[[NodeTable], FloatArray],
-        make_one: Callable[[NodeTable, int], Sequence[float]] | None = None,
-    ) -> Derived:
+    def derived(self, key: Hashable, make: MakeLines, make_one: MakeEntries | None = None) -> Derived:
         """What *make* works out from these nodes: float64, shape (n_lines, n_nodes); kept up to date.
 
         It must follow from *key*, and for each node from the node and the amounts requested on it alone (compare
-        `Reads.RESOURCES`): *make* is asked about the nodes that changed, through a smaller table. *make_one* gives
-        the same about the node at one position of a table, in plain numbers; most often one node has changed.
+        `Reads.RESOURCES`): *make* is asked about the nodes that changed, through a smaller table; *make_one* where
+        a single one has, as most often.
         """
         return Derived.of(make(self))
 

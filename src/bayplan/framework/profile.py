@@ -66,20 +66,15 @@ class ProfilePlugins:
                 return wrapped(f'running {bound.point} plugin "{bound.name}"', status, bound.name)
         return SUCCESS
 
-    def point_done(self, title: str, status: Status, start: float) -> None:
-        """The extension point *title*, which began at *start*, ended with *status*."""
+    def point_done(self, title: str, status: Status, start: float) -> Status:
+        """The extension point *title*, which began at *start*, ended with *status*, which is given back."""
         if self._observer is not None:
             self._observer.point_done(title, status.code, perf_counter() - start)
+        return status
 
     def timed(self, title: str) -> Timed:
         """Times an extension point: `with plugins.timed("Filter") as done: return done(status)`."""
         return Timed(self._observer, title)
-
-    def note_point(self, title: str, status: Status, start: float) -> Status:
-        """The same for who needs no block: an extension point that began at *start* ended with *status*."""
-        if self._observer is not None:
-            self._observer.point_done(title, status.code, perf_counter() - start)
-        return status
 
 
 class Timed:

@@ -10,12 +10,12 @@ from typing import Final
 
 from bayplan.model.pod_spec import Container, PodSpec
 from bayplan.model.pod_status import ContainerStatus, PodStatus
-from bayplan.model.quantity import parse_milli, parse_value
 from bayplan.model.resource_names import CPU, MEMORY
 from bayplan.model.resources import (
     DEFAULT_OPTIONS,
     SPEC_ONLY,
     Resources,
+    amount_of,
     counted,
     nonzero_requests,
     pod_requests,
@@ -109,12 +109,7 @@ def _is_plain(spec: PodSpec, status: PodStatus) -> bool:
 
 def _requests_of(container: Container) -> Resources:
     """What one container requests: nothing is added up, so each amount is rounded by itself."""
-    return MappingProxyType(
-        {
-            name: parse_milli(text) if name == CPU else parse_value(text)
-            for name, text in container.resources.requests.items()
-        }
-    )
+    return MappingProxyType({name: amount_of(name, text) for name, text in container.resources.requests.items()})
 
 
 def _are_cpu_and_memory(requests: Resources) -> bool:

@@ -106,12 +106,13 @@ def has_pod_level_requests(spec: PodSpec) -> bool:
 def allocatable_resources(amounts: _Amounts) -> Resources:
     """What a node offers, of the resources the scheduler counts, the number of pods included."""
     return MappingProxyType(
-        {
-            name: parse_milli(text) if name == CPU else parse_value(text)
-            for name, text in amounts.items()
-            if is_counted_resource(name)
-        }
+        {name: amount_of(name, text) for name, text in amounts.items() if is_counted_resource(name)}
     )
+
+
+def amount_of(resource: str, text: QuantityText) -> int:
+    """So much of a resource: cpu in thousandths, everything else in units."""
+    return parse_milli(text) if resource == CPU else parse_value(text)
 
 
 class _BeyondPlainInts(Exception):

@@ -9,9 +9,8 @@ import msgspec
 
 from bayplan.model import Pod
 from bayplan.model.pod_spec import Container, PodSpec, ResourceRequirements
-from bayplan.model.quantity import parse_milli, parse_value
 from bayplan.model.resource_names import CPU, is_attachable_volume_resource_name, is_huge_page_resource_name
-from bayplan.model.resources import SPEC_ONLY, Resources, pod_requests
+from bayplan.model.resources import SPEC_ONLY, Resources, amount_of, pod_requests
 from bayplan.observe.instruments import STABLE, Gauge, Registry
 
 _LABELS: Final = ("namespace", "pod", "node", "scheduler", "priority", "resource", "unit")
@@ -69,7 +68,7 @@ def pod_limits(pod: Pod) -> Resources:
     limits = dict(pod_requests(_limits_as_requests(pod.spec), pod.status, SPEC_ONLY))
     for name, text in pod.spec.overhead.items():
         if limits.get(name):
-            limits[name] += parse_milli(text) if name == CPU else parse_value(text)
+            limits[name] += amount_of(name, text)
     return limits
 
 

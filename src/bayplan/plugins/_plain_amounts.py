@@ -156,7 +156,7 @@ def _prepare_many(amounts: FloatArray) -> FloatArray:
             requested,
             allocatable,
             amounts[:1] - amounts[1:2],
-            amounts[:1],
+            amounts[:1],  # a place for the last line
         ]
     )
     is_odd = ((amounts[2:] < 0) | (amounts[2:] >= _VAST)).any(axis=0) | (allocatable == 0).any(axis=0)

@@ -108,15 +108,13 @@ class ClusterHandlers:
             self._waiting_pod_changed(old, new)
 
     def _pod_bound(self, old: Pod | None, new: Pod) -> None:
-        start, is_logged = perf_counter(), log.enabled(3)
-        if is_logged:
-            _log_change("scheduled pod", None, new, pod=new)
+        start = perf_counter()
+        _log_change("scheduled pod", None, new, pod=new)
         self._cache.add_pod(new)
         self._queue.move_all_to_active_or_backoff(ASSIGNED_POD_ADD, None, new)
         self._on_handled(ASSIGNED_POD_ADD.label, perf_counter() - start)
         if old is not None and self._is_ours(old.spec.scheduler_name):
-            if is_logged:
-                _log_change("unscheduled pod", old, None, pod=old)
+            _log_change("unscheduled pod", old, None, pod=old)
             self._queue.delete(old)
 
     def _waiting_pod_changed(self, old: Pod | None, new: Pod) -> None:
