@@ -5,7 +5,7 @@ ARG PYTHON=3.11
 # The full image has the C compiler that makes the busiest modules machine code.
 FROM python:${PYTHON} AS build
 WORKDIR /build
-COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY pyproject.toml constraints.txt README.md LICENSE NOTICE ./
 COPY tools/compiled_build.py tools/
 COPY src src
 # The versions that the tests run with; byte code now, because the root will be read-only.

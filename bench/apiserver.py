@@ -1,7 +1,7 @@
-"""`python -m bench.apiserver`: creates and binds per second and memory, ours beside kube-apiserver with etcd.
+"""`python -m bench.apiserver`: creates and binds per second and memory, compared with kube-apiserver and etcd.
 
-Both are asked by the same client over HTTPS, one after the other, on the same machine; every second round in the
-other order, so that what else the machine does favours neither. etcd runs without fsync, in memory where it can.
+The same client calls both over HTTPS, one after the other, on the same machine; every second round in the opposite
+order, so that other load on the machine favours neither. etcd runs without fsync, in memory if possible.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 import click
 import uvloop
 
-from bayplan.client import Transport, load_access
+from bayplan.client import HttpTransport, load_access
 from bayplan.clock import SystemClock
 
-#: Requests on their way at a time: what a busy scheduler has.
+#: Concurrent requests, as many as a busy scheduler has.
 IN_FLIGHT = 32
 NAMESPACE = "default"
 _PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
@@ -54,7 +54,7 @@ class Result(NamedTuple):
 
 
 class Running(NamedTuple):
-    """A server under test: how to reach it, and the processes whose memory is its memory."""
+    """A server under test: its kubeconfig, and the processes whose memory counts."""
 
     name: str
     kubeconfig: Path
@@ -67,12 +67,12 @@ class Running(NamedTuple):
 @click.command()
 @click.option("--nodes", default=1_000, show_default=True)
 @click.option("--pods", default=10_000, show_default=True)
-@click.option("--large/--no-large", default=True, help="Also 5,000 nodes and 50,000 pods on ours, for its memory.")
-@click.option("--real/--no-real", default=True, help="Also kube-apiserver with etcd.")
-@click.option("--data/--no-data", default=True, help="Also ours on disk.")
-@click.option("--rounds", default=1, show_default=True, help="How often to measure them all.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
-@click.option("--serve", hidden=True, type=click.Path(path_type=Path), help="Be the server; its folder.")
+@click.option("--large/--no-large", default=True, help="Also measure ours with 5,000 nodes and 50,000 pods.")
+@click.option("--real/--no-real", default=True, help="Also measure kube-apiserver with etcd.")
+@click.option("--data/--no-data", default=True, help="Also measure ours on disk.")
+@click.option("--rounds", default=1, show_default=True, help="How many times to measure all servers.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
+@click.option("--serve", hidden=True, type=click.Path(path_type=Path), help="Run the server, in this folder.")
 @click.option("--on-disk", hidden=True, is_flag=True)
 def main(
     nodes: int,
@@ -127,8 +127,8 @@ def _has_control_plane() -> bool:
 
 
 async def _serve(folder: Path, *, on_disk: bool) -> None:
-    from bayplan.apiserver.http import HttpServer
-    from bayplan.apiserver.server import ApiServer
+    from bayplan.apiserver.api_server import ApiServer
+    from bayplan.apiserver.transport.http_server import HttpServer
 
     server = HttpServer(ApiServer(SystemClock(), folder / "data" if on_disk else None))
     await server.start()
@@ -174,7 +174,7 @@ def _real(folder: Path) -> Iterator[Running]:
 
 
 async def _measure(running: Running, n_nodes: int, n_pods: int) -> Result:
-    transport = Transport(load_access(str(running.kubeconfig)), SystemClock(), timeout_seconds=120)
+    transport = HttpTransport(load_access(str(running.kubeconfig)), SystemClock(), timeout_seconds=120)
     await _timed(n_nodes, lambda i: transport.request_bytes("POST", "/api/v1/nodes", _node(i)))
     creating = await _timed(n_pods, lambda i: transport.request_bytes("POST", _PODS, _pod(i)))
     binding = await _timed(
@@ -188,13 +188,13 @@ async def _measure(running: Running, n_nodes: int, n_pods: int) -> Result:
     return Result(running.name, n_nodes, n_pods, n_pods / creating, n_pods / binding, listing, memory_mb)
 
 
-async def _timed(count: int, ask: Callable[[int], Awaitable[bytes]]) -> float:
-    """Seconds for all requests, so many in flight."""
+async def _timed(count: int, send: Callable[[int], Awaitable[bytes]]) -> float:
+    """Seconds for all requests, IN_FLIGHT at a time."""
     numbers = iter(range(count))
 
     async def work() -> None:
         for i in numbers:
-            await ask(i)
+            await send(i)
 
     start = time.perf_counter()
     await asyncio.gather(*(work() for _ in range(IN_FLIGHT)))

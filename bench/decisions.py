@@ -1,4 +1,4 @@
-"""The decision benchmark: one cluster in memory, one pod after another decided and assumed."""
+"""The decision benchmark: decides and assumes one pod after another, on a cluster in memory."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import time
 from collections.abc import Iterator
 
 from bayplan import config
+from bayplan.core import SchedulerCore
+from bayplan.framework import CycleState
 from bayplan.model import Pod
-from bayplan.scheduler import Scheduler, default_registry
+from bayplan.scheduler import default_registry, new_core
 from bench.result import Result
 from bench.whole import measure_whole
 from bench.workload import Workload, load_workload
@@ -27,14 +29,16 @@ def measure(name: str, mode: str, n_nodes: int, seconds: float, placed_per_node:
     scheduler = build(workload, n_nodes, apps, placed_per_node)
     fresh = _pods(workload, apps)
     warm_up = [next(fresh) for _ in range(min(apps, 200) + 20)]
+    _create_objects(scheduler, workload, warm_up)
     _decide(scheduler, warm_up)
     spent, n_decided = 0.0, 0
-    # What is collected is the builder's garbage, not the scheduler's: keep it out of the measurement.
+    # Collect the garbage of the setup now, so that it is not part of the measurement.
     gc.collect()
     gc.freeze()
     n_most = workload.n_pods or workload.max_pods_per_node * n_nodes
     while n_decided < n_most and (workload.n_pods or spent < seconds):
         chunk = [next(fresh) for _ in range(_CHUNK)]
+        _create_objects(scheduler, workload, chunk)
         start = time.process_time()
         _decide(scheduler, chunk)
         spent += time.process_time() - start
@@ -44,16 +48,19 @@ def measure(name: str, mode: str, n_nodes: int, seconds: float, placed_per_node:
     return Result(name, mode, n_nodes, n_decided, each * 1e6, 1 / each, peak_mb)
 
 
-def build(workload: Workload, n_nodes: int, apps: int, placed_per_node: int | None = None) -> Scheduler:
-    """A scheduler over a cluster with pods already placed, as many as the workload says unless told otherwise."""
+def build(workload: Workload, n_nodes: int, apps: int, placed_per_node: int | None = None) -> SchedulerCore:
+    """A scheduler core with a cluster and pods on its nodes; *placed_per_node* overrides the workload."""
     registry = default_registry()
     text = workload.configuration
     loaded = config.load(text, source="workload", catalogue=registry) if text else config.default(registry)
-    scheduler = Scheduler(loaded, registry, seed=0)
+    scheduler = new_core(loaded, registry, seed=0)
     for each in workload.other_objects():
         scheduler.objects.set(each)
     for i in range(n_nodes):
-        scheduler.cache.set_node(workload.node(i))
+        node = workload.node(i)
+        scheduler.cache.set_node(node)
+        for each in workload.objects_of_node(node.name):
+            scheduler.objects.set(each)
     for i in range(n_nodes * (workload.placed_per_node if placed_per_node is None else placed_per_node)):
         node_name = f"node-{i % n_nodes:05d}"
         scheduler.cache.add_pod(workload.make_pod(i, i % apps, placed_on=node_name))
@@ -67,18 +74,34 @@ def _pods(workload: Workload, apps: int) -> Iterator[Pod]:
         i += 1
 
 
-def _decide(scheduler: Scheduler, pods: list[Pod]) -> None:
-    cycle = scheduler.profiles["default-scheduler"].cycle
+def _create_objects(scheduler: SchedulerCore, workload: Workload, pods: list[Pod]) -> None:
+    """What a controller creates for pods, before they are decided."""
+    for pod in pods:
+        for each in workload.objects_of_pod(pod):
+            scheduler.objects.set(each)
+
+
+def _decide(scheduler: SchedulerCore, pods: list[Pod]) -> None:
     cache = scheduler.cache
     for pod in pods:
-        decision = cycle.schedule(pod)
+        state = CycleState()
+        decision = scheduler.decide(pod, state)
         if decision.node_name:
-            cache.assume(pod, decision.node_name)
+            assumed = cache.assume(pod, decision.node_name)
+            if pod.spec.resource_claims:
+                _reserve(scheduler, assumed, state, decision.node_name)
         elif decision.nominate:
             for victim in decision.victims:
                 cache.remove_pod(victim.uid)
             cache.assume(pod, decision.nominate)
         else:
             raise SystemExit(
-                f"{pod.key} found no node, so this is not the workload it claims to be: {decision.message}"
+                f"{pod.key} found no node, so this does not measure the intended workload: {decision.message}"
             )
+
+
+def _reserve(scheduler: SchedulerCore, pod: Pod, state: CycleState, node_name: str) -> None:
+    """The devices are taken as long as nobody unreserves them."""
+    status = scheduler.profiles[pod.spec.scheduler_name].runner.reserve(state, pod, node_name)
+    if not status.is_success:
+        raise SystemExit(f"{pod.key} could not reserve its claims: {status.message}")

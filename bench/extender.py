@@ -1,9 +1,9 @@
-"""`python -m bench.extender`: requests per second that the extender server answers, beside a bare aiohttp handler.
+"""`python -m bench.extender`: requests per second of the extender server, compared with a bare aiohttp handler.
 
-A scheduler asks `filter` and then `prioritize` about 1,000 nodes by name (`nodeCacheCapable`), over one kept
-connection. Servers run in processes of their own, one after the other, and their CPU time is measured, because
-machines are shared. The bare handler reads the request and sends a finished answer of the same size: what HTTP
-alone costs.
+A scheduler calls `filter` and then `prioritize` for 1,000 nodes by name (`nodeCacheCapable`), over one keep-alive
+connection. Servers run in separate processes, one after the other. Their CPU time is measured, because the machine
+may be shared. The bare handler reads the request and sends a precomputed response of the same size: the cost of
+HTTP alone.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from bayplan.extender.endpoint import Endpoint
 from bayplan.extender.hosting import PluginHost
 from bayplan.extender.server import ExtenderServer
 from bayplan.process.extending import restricted
-from bayplan.scheduler import Scheduler, default_registry
+from bayplan.scheduler import default_registry, new_core
 from bayplan.testing import make_node, make_pod
 
 SERVERS: Final = ("bare aiohttp", "columns", "one by one")
 
 
 class Columns(Plugin):
-    """Even nodes, the higher the number the better; all nodes at once."""
+    """Accepts even nodes and prefers higher numbers; all nodes at once."""
 
     name = "Columns"
 
@@ -58,11 +58,11 @@ class OneByOne(Plugin):
 
 
 @click.command()
-@click.option("--nodes", "n_nodes", default=1000, show_default=True, help="Nodes in a request.")
-@click.option("--seconds", default=2.0, show_default=True, help="How long to measure each.")
-@click.option("--serve", hidden=True, type=click.Choice(SERVERS), help="Be one of the servers.")
+@click.option("--nodes", "n_nodes", default=1000, show_default=True, help="Nodes per request.")
+@click.option("--seconds", default=2.0, show_default=True, help="How long to measure each server.")
+@click.option("--serve", hidden=True, type=click.Choice(SERVERS), help="Run one of the servers.")
 def main(n_nodes: int, seconds: float, serve: str | None) -> None:
-    """Measure filter + prioritize requests about nodes by name."""
+    """Measure filter + prioritize requests with nodes by name."""
     if serve is not None:
         asyncio.run(_serve(serve, n_nodes))
         return
@@ -72,7 +72,7 @@ def main(n_nodes: int, seconds: float, serve: str | None) -> None:
         click.echo(f"{name:<16}{n_nodes:>7}{rate:>13.0f}{1000 / rate:>13.2f}{wall_rate:>10.0f}")
 
 
-# --- asking -----------------------------------------------------------------------------------------------
+# --- the client -------------------------------------------------------------------------------------------
 
 
 async def _measure(name: str, n_nodes: int, seconds: float) -> tuple[float, float]:
@@ -80,16 +80,16 @@ async def _measure(name: str, n_nodes: int, seconds: float) -> tuple[float, floa
     body = json.dumps(_request(n_nodes)).encode()
     async with _started(name, n_nodes) as endpoint:
         for _ in range(5):
-            await _ask(endpoint, body)
+            await _send_pair(endpoint, body)
         cpu, start, n_pairs = await _cpu_seconds(endpoint), time.perf_counter(), 0
         while time.perf_counter() - start < seconds:
-            await _ask(endpoint, body)
+            await _send_pair(endpoint, body)
             n_pairs += 1
         used = await _cpu_seconds(endpoint) - cpu
         return n_pairs / used, n_pairs / (time.perf_counter() - start)
 
 
-async def _ask(endpoint: Endpoint, body: bytes) -> None:
+async def _send_pair(endpoint: Endpoint, body: bytes) -> None:
     await endpoint.post("filter", body, again=False)
     await endpoint.post("prioritize", body, again=False)
 
@@ -121,17 +121,17 @@ def _request(n_nodes: int) -> Any:
     return {"Pod": pod, "Nodes": None, "NodeNames": [f"node-{i}" for i in range(n_nodes)]}
 
 
-# --- answering --------------------------------------------------------------------------------------------
+# --- the servers ------------------------------------------------------------------------------------------
 
 
 async def _serve(name: str, n_nodes: int) -> None:
     extender = _extender(Columns if name != "one by one" else OneByOne, n_nodes)
-    answer = extender.handle if name != "bare aiohttp" else await _bare(extender, n_nodes)
+    respond = extender.handle if name != "bare aiohttp" else await _bare(extender, n_nodes)
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         if request.path == "/cpu":
             return web.Response(text=str(time.process_time()))
-        return await answer(request)
+        return await respond(request)
 
     runner = web.ServerRunner(web.Server(handle, access_log=None))
     await runner.setup()
@@ -148,7 +148,7 @@ def _extender(plugin: type[Plugin], n_nodes: int) -> ExtenderServer:
         f"profiles: [{{plugins: {{multiPoint: {{enabled: [{{name: {plugin.name}}}]}}}}}}]\n"
     )
     loaded = restricted(config.load(text, source="bench", catalogue=registry), [plugin.name])
-    scheduler = Scheduler(loaded, registry)
+    scheduler = new_core(loaded, registry, schedules_pods=False)
     for i in range(n_nodes):
         labels = {"odd": "yes" if i % 2 else "no", "points": str(i % 101)}
         scheduler.cache.set_node(make_node(f"node-{i}", labels=labels))
@@ -157,13 +157,13 @@ def _extender(plugin: type[Plugin], n_nodes: int) -> ExtenderServer:
 
 
 async def _bare(extender: ExtenderServer, n_nodes: int) -> Any:
-    """Finished answers of the size that the extender's have."""
+    """A handler with precomputed responses, of the same size as those of the extender."""
     body = json.dumps(_request(n_nodes)).encode()
-    finished = {f"/{verb}": (await extender.app.answer(verb, body)).body for verb in ("filter", "prioritize")}
+    precomputed = {f"/{verb}": (await extender.app.answer(verb, body)).body for verb in ("filter", "prioritize")}
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         await request.content.read()
-        return web.Response(body=finished[request.path], content_type="application/json")
+        return web.Response(body=precomputed[request.path], content_type="application/json")
 
     return handle
 

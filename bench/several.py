@@ -1,9 +1,10 @@
-"""`python -m bench.several`: one cluster, several scheduler processes; simulated with real decisions.
+"""`python -m bench.several`: simulates several scheduler processes on one cluster, with real decisions.
 
-Every process is a real `Scheduler` over a view of its own. Simulated is what is between them: the API server
-takes binds one after the other, and the others know of a bind only when the watch has told them. The price is a
-node that is given more than it has: its kubelet turns the pod away, and the pod begins again. What a pod costs a
-process, and how many binds the API server takes, `make bench-e2e` measures; how late a watch is, is assumed.
+Every process is a real `SchedulerCore` with its own view of the cluster. The time between them is simulated: the
+API server takes binds one after the other, and other processes learn of a bind only through the watch. If a node
+is given more than it can hold, its kubelet rejects the pod, and the pod starts again. What a pod costs a process,
+and how many binds per second the API server takes, is measured by `make bench-e2e`; the delay of a watch is an
+assumption.
 """
 
 from __future__ import annotations
@@ -18,26 +19,27 @@ from typing import NamedTuple
 import click
 
 from bayplan import config
+from bayplan.core import SchedulerCore
 from bayplan.model import Node, Pod
-from bayplan.scheduler import Scheduler, default_registry
+from bayplan.scheduler import default_registry, new_core
 from bench.workload import Workload, load_workload
 
 SHARD_LABEL = "bayplan.dev/shard"
-#: Where bin packing is compared with the default, which spreads.
+#: The scoring strategies: bin packing, and the default, which spreads.
 PACKING = "MostAllocated"
 SPREADING = "LeastAllocated"
 
 
 class Costs(NamedTuple):
-    """Seconds."""
+    """Costs in seconds."""
 
-    #: Of a process, for a pod that it places: decision, bind, event, watch.
+    #: CPU of a process for a pod that it places: decision, bind, event, watch.
     own_pod: float
-    #: Of a process, for a pod that another places: it is decoded and counted.
+    #: CPU of a process for a pod of another process, which it decodes and counts.
     others_pod: float
-    #: Of the API server, for a bind with its event.
+    #: Time of the API server for a bind with its event.
     bind: float
-    #: From the bind to when the others have heard of it.
+    #: From the bind until the other processes know of it.
     watch: float
 
 
@@ -48,29 +50,29 @@ class Outcome(NamedTuple):
     strategy: str
     processes: int
     pods_per_second: float
-    #: Shares of the pods: turned away by a kubelet, left without a node.
-    turned_away: float
+    #: Shares of the pods: rejected by a kubelet, left without a node.
+    rejected: float
     without_node: float
 
     @staticmethod
     def heading() -> str:
-        return f"{'split by':<10}{'scoring':<16}{'processes':>10}{'pods/s':>9}{'turned away':>13}{'no node':>9}"
+        return f"{'split by':<10}{'scoring':<16}{'processes':>10}{'pods/s':>9}{'rejected':>13}{'no node':>9}"
 
     def row(self) -> str:
         return (
             f"{self.split:<10}{self.strategy:<16}{self.processes:>10}{self.pods_per_second:>9,.0f}"
-            f"{self.turned_away:>13.2%}{self.without_node:>9.2%}"
+            f"{self.rejected:>13.2%}{self.without_node:>9.2%}"
         )
 
 
 class Ledger:
-    """What the nodes really have to run."""
+    """The actual free capacity of the nodes."""
 
     def __init__(self, nodes: list[Node]) -> None:
         self._room = {node.name: Counter(node.allocatable) for node in nodes}
 
     def take(self, pod: Pod, node_name: str) -> bool:
-        """Whether the kubelet takes the pod in."""
+        """Whether the kubelet accepts the pod."""
         room, needed = self._room[node_name], Counter({**pod.requests, "pods": 1})
         if any(amount > room[name] for name, amount in needed.items()):
             return False
@@ -79,7 +81,7 @@ class Ledger:
 
 
 class Simulation:
-    """Some processes, one API server, and a queue of pods for each process."""
+    """Several processes, one API server, and a queue of pods for each process."""
 
     def __init__(
         self,
@@ -108,7 +110,7 @@ class Simulation:
         self._order = itertools.count()
         self._busy_until = [0.0] * processes
         self._server_free = self._now = self._last_bind = 0.0
-        self.n_turned_away = self.n_without_node = 0
+        self.n_rejected = self.n_without_node = 0
 
     @property
     def seconds(self) -> float:
@@ -126,7 +128,7 @@ class Simulation:
         heapq.heappush(self._agenda, (time, next(self._order), act))
 
     def _turn(self, process: int) -> None:
-        """The process decides for its next pod, as soon as it has nothing else to do."""
+        """The process decides its next pod, as soon as it is idle."""
         if self._busy_until[process] > self._now:
             self._at(self._busy_until[process], lambda: self._turn(process))
             return
@@ -134,7 +136,7 @@ class Simulation:
             return
         pod = self._queues[process].popleft()
         scheduler = self._schedulers[process]
-        decision = scheduler.profiles["default-scheduler"].cycle.schedule(pod)
+        decision = scheduler.decide(pod)
         self._busy_until[process] = self._now + self._costs.own_pod
         if decision.node_name:
             scheduler.cache.assume(pod, decision.node_name)
@@ -153,22 +155,22 @@ class Simulation:
         self._at(self._now + self._costs.watch, lambda: self._tell(process, pod, node_name, is_taken))
 
     def _tell(self, process: int, pod: Pod, node_name: str, is_taken: bool) -> None:
-        """The watch tells everybody; a pod that was turned away comes again."""
+        """Deliver the watch event to all processes; a rejected pod is queued again."""
         for other, scheduler in enumerate(self._schedulers):
             if other != process:
                 self._busy_until[other] = max(self._busy_until[other], self._now) + self._costs.others_pod
                 if is_taken:
                     scheduler.cache.add_pod(_placed(pod, node_name))
         if not is_taken:
-            self.n_turned_away += 1
+            self.n_rejected += 1
             self._schedulers[process].cache.forget(pod.uid)
             self._queues[process].append(pod)
             self._at(self._now, lambda: self._turn(process))
 
 
-def _scheduler(strategy: str, nodes: list[Node], shard: int | None) -> Scheduler:
+def _scheduler(strategy: str, nodes: list[Node], shard: int | None) -> SchedulerCore:
     registry = default_registry()
-    scheduler = Scheduler(
+    scheduler = new_core(
         config.load(_configuration(strategy, shard), source="simulation", catalogue=registry),
         registry,
         seed=shard or 0,
@@ -179,7 +181,7 @@ def _scheduler(strategy: str, nodes: list[Node], shard: int | None) -> Scheduler
 
 
 def _configuration(strategy: str, shard: int | None) -> str:
-    """What an operator would write: the shard is a label of nodes, and an affinity added to every pod."""
+    """The configuration of a process: its shard is a label of nodes, and an affinity added to every pod."""
     text = f"""
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -215,7 +217,7 @@ def _placed(pod: Pod, node_name: str) -> Pod:
 
 
 def _pods_for(workload: Workload, nodes: list[Node], fill: float) -> Iterator[Pod]:
-    """As many as take *fill* of the resource that is the first to run out."""
+    """As many pods as use the share *fill* of the scarcest resource."""
     left = Counter({name: fill * sum(node.allocatable[name] for node in nodes) for name in nodes[0].allocatable})
     for i in itertools.count():
         pod = workload.make_pod(i, i % workload.apps)
@@ -228,12 +230,12 @@ def _pods_for(workload: Workload, nodes: list[Node], fill: float) -> Iterator[Po
 @click.command()
 @click.option("--processes", "counts", multiple=True, type=int, default=(1, 2, 4, 8), show_default=True)
 @click.option("--nodes", default=500, show_default=True)
-@click.option("--fill", default=0.95, show_default=True, help="How full the pods make the cluster.")
+@click.option("--fill", default=0.95, show_default=True, help="The share of the cluster that the pods fill.")
 @click.option("--workload", "name", default="mixed", show_default=True)
-@click.option("--pod-ms", default=0.6, show_default=True, help="CPU of a process for a pod that it places.")
-@click.option("--heard-ms", default=0.08, show_default=True, help="CPU of a process for a pod of another.")
-@click.option("--binds-per-second", default=5_000.0, show_default=True, help="What the API server takes.")
-@click.option("--watch-ms", default=10.0, show_default=True, help="From a bind until the others know.")
+@click.option("--pod-ms", default=0.6, show_default=True, help="CPU of a process for its own pod.")
+@click.option("--heard-ms", default=0.08, show_default=True, help="CPU of a process for a pod of another process.")
+@click.option("--binds-per-second", default=5_000.0, show_default=True, help="Throughput of the API server.")
+@click.option("--watch-ms", default=10.0, show_default=True, help="Delay until other processes know of a bind.")
 def main(
     counts: tuple[int, ...],
     nodes: int,
@@ -244,8 +246,8 @@ def main(
     binds_per_second: float,
     watch_ms: float,
 ) -> None:
-    """Simulate processes that share one cluster, split by pods (every one sees all nodes) or by nodes."""
-    logging.getLogger("bayplan").setLevel(logging.ERROR)  # a machine that is busy makes plugins slow
+    """Simulate processes that share one cluster, split by pods (each sees all nodes) or by nodes."""
+    logging.getLogger("bayplan").setLevel(logging.ERROR)  # plugins may be slow on a busy machine
     costs = Costs(pod_ms / 1e3, heard_ms / 1e3, 1 / binds_per_second, watch_ms / 1e3)
     workload = load_workload(name)
     click.echo(Outcome.heading())
@@ -264,7 +266,7 @@ def main(
                     strategy,
                     processes,
                     (n_pods - simulation.n_without_node) / seconds,
-                    simulation.n_turned_away / n_pods,
+                    simulation.n_rejected / n_pods,
                     simulation.n_without_node / n_pods,
                 )
                 click.echo(outcome.row())

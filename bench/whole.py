@@ -1,6 +1,6 @@
-"""The benchmark of whole attempts: queue, both cycles and what the watch says, in virtual time, without a server.
+"""The benchmark of complete attempts: queue, both cycles and watch events, in virtual time, without a server.
 
-For workloads whose pods wait for each other: what one costs cannot be told from its scheduling cycle alone.
+For workloads whose pods wait for each other: the scheduling cycle alone does not show what a pod costs.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from bayplan.scheduler import default_registry
 from bench.result import Result
 from bench.workload import Workload
 
-#: Attempts take no time of the clock that matters, so that nobody's waiting ends early.
+#: Attempts take almost no virtual time, so that no pod times out while it waits.
 _TIMING = Timing(attempt_seconds=0.0001)
 _VIRTUAL_SECONDS = 60.0
 
 
 def measure_whole(name: str, workload: Workload, mode: str, n_nodes: int) -> Result:
-    """Place the workload's pods, all of which wait at the start."""
+    """Place the pods of the workload, all of which are queued at the start."""
     registry = default_registry()
     line = {"config": _configuration(workload, registry), "nodes": (), "bound": ()}
-    replay = Replay(line, registry, lambda pod, scores: None, timing=_TIMING)
+    replay = Replay(line, registry, timing=_TIMING)
     for each in (*workload.other_objects(), *(workload.node(i) for i in range(n_nodes))):
         replay.apply(None, each)
     n_pods = workload.n_pods or n_nodes
@@ -54,4 +54,4 @@ def _configuration(workload: Workload, registry: Registry) -> object:
 def _check_all_bound(replay: Replay, n_pods: int) -> None:
     n_bound = sum(bool(pod.node_name) for pod in replay.pods.values())
     if n_bound != n_pods:
-        raise SystemExit(f"{n_bound} of {n_pods} pods were placed, so this is not the workload it claims to be")
+        raise SystemExit(f"{n_bound} of {n_pods} pods were placed, so this does not measure the intended workload")

@@ -1,7 +1,7 @@
-"""Workloads as data: what the nodes look like, and what the pods look like.
+"""Workloads as data: the nodes, the pods and the other objects.
 
-A string in a template may hold `{app}`, the number of the pod's app, and `{cpu}`/`{memory}`, which vary from app
-to app. With one app all pods are identical.
+A string in a template may contain `{app}`, the number of the pod's app, `{pod}`, the pod's name, and
+`{cpu}`/`{memory}`, which vary from app to app. With one app all pods are identical.
 """
 
 from __future__ import annotations
@@ -27,22 +27,26 @@ class Workload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     apps: int = 200
     #: Pods on each node before the measurement.
     placed_per_node: int = 1
-    #: The pods placed before, where they differ from the measured ones.
+    #: The pods on the nodes beforehand, if they differ from the measured ones.
     placed_pod: dict[str, Any] | None = None
-    #: How many pods the measurement decides at most, for each node: as many as there is room for.
+    #: The maximum number of pods that are decided, per node: as many as there is room for.
     max_pods_per_node: float = 20
-    #: Any other objects.
+    #: Other objects.
     objects: tuple[dict[str, Any], ...] = ()
-    #: An object for each app, a quota say.
+    #: One object per app, for example a quota.
     app_object: dict[str, Any] | None = None
-    #: A KubeSchedulerConfiguration; the default one if empty.
+    #: Objects per node, with `{node}` for its name, and per pod, with `{pod}`: slices and claims. The pods of a
+    #: workload with claims are decided and reserved.
+    node_objects: tuple[dict[str, Any], ...] = ()
+    pod_objects: tuple[dict[str, Any], ...] = ()
+    #: A KubeSchedulerConfiguration; empty for the default.
     configuration: str = ""
-    #: How many pods to decide, whatever time that takes; None: as many as the time allows.
+    #: How many pods to decide, however long it takes; None: as many as the time allows.
     n_pods: int | None = None
-    #: Where only some cluster sizes, or runs of pods, make sense.
+    #: The cluster sizes and the modes that make sense; empty for all.
     sizes: tuple[int, ...] = ()
     modes: tuple[str, ...] = ()
-    #: Whole attempts, from the queue to the bind, instead of scheduling cycles alone.
+    #: Whether to measure complete attempts, from the queue to the bind, rather than scheduling cycles alone.
     whole: bool = False
     node_cpu: str = "32"
 
@@ -66,8 +70,9 @@ class Workload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     def make_pod(self, i: int, app: int, *, placed_on: str = "") -> Pod:
         template = self.placed_pod if placed_on and self.placed_pod is not None else self.pod
-        numbers = {"app": app, "cpu": f"{50 + app % 37 * 10}m", "memory": f"{100 + app % 53 * 10}Mi"}
-        pod = merge(_standard_pod(f"pod-{'placed' if placed_on else 'new'}-{i}"), filled(template, numbers))
+        name = f"pod-{'placed' if placed_on else 'new'}-{i}"
+        numbers = {"app": app, "pod": name, "cpu": f"{50 + app % 37 * 10}m", "memory": f"{100 + app % 53 * 10}Mi"}
+        pod = merge(_standard_pod(name), filled(template, numbers))
         if placed_on:
             pod["spec"]["nodeName"] = placed_on
         return Pod.from_dict(pod)
@@ -75,6 +80,12 @@ class Workload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     def other_objects(self) -> list[KubeObject]:
         of_apps = [filled(self.app_object, {"app": app}) for app in range(self.apps) if self.app_object]
         return [decode_object(each) for each in (*self.objects, *of_apps)]
+
+    def objects_of_node(self, name: str) -> list[KubeObject]:
+        return [decode_object(filled(each, {"node": name})) for each in self.node_objects]
+
+    def objects_of_pod(self, pod: Pod) -> list[KubeObject]:
+        return [decode_object(filled(each, {"pod": pod.name})) for each in self.pod_objects]
 
 
 def _standard_pod(name: str) -> dict[str, Any]:
@@ -96,14 +107,14 @@ def _standard_pod(name: str) -> dict[str, Any]:
 
 
 def merge(base: Any, over: Any) -> Any:
-    """*base* with what *over* says otherwise; lists are not merged."""
+    """*base* overridden by *over*; lists are not merged."""
     if isinstance(base, dict) and isinstance(over, dict):
         return {key: merge(base.get(key), over[key]) if key in over else base[key] for key in {**base, **over}}
     return over
 
 
 def filled(template: Any, numbers: dict[str, Any]) -> Any:
-    """*template* with its placeholders replaced, in every string of it."""
+    """*template* with the placeholders replaced in all its strings."""
     if isinstance(template, dict):
         return {key: filled(value, numbers) for key, value in template.items()}
     if isinstance(template, list):

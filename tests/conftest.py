@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +12,13 @@ from hypothesis import settings
 # How long an example takes says how busy the machine is.
 settings.register_profile("bayplan", deadline=None)
 settings.load_profile("bayplan")
+
+
+def pytest_report_header() -> str:
+    """Which build is tested: the source as it is, or the compiled one."""
+    from bayplan.version import IS_COMPILED, __file__
+
+    return f"bayplan: {'compiled' if IS_COMPILED else 'interpreted'}, {__file__}"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -22,3 +30,23 @@ def _spare_event_loop() -> Iterator[None]:
     yield
     asyncio.set_event_loop(None)
     loop.close()
+
+
+@pytest.fixture(autouse=True)
+def _logging_is_left_as_found() -> Iterator[None]:
+    """A level or filter that a test leaves behind decides what the tests after it see."""
+    before = _logging_settings()
+    yield
+    assert _logging_settings() == before
+
+
+def _logging_settings() -> dict[str, tuple[object, ...]]:
+    loggers = [each for each in logging.root.manager.loggerDict.values() if isinstance(each, logging.Logger)]
+    settings = {
+        logger.name: (logger.level, logger.propagate, logger.disabled, *logger.filters)
+        for logger in loggers
+        if logger.name.partition(".")[0] == "bayplan"
+    }
+    untouched = (logging.NOTSET, True, False)
+    changed = {name: values for name, values in settings.items() if values != untouched}
+    return {"root": (logging.root.level, logging.root.manager.disable), **changed}

@@ -1,4 +1,4 @@
-"""`python -m bench.e2e`: measure, or make the report again from what was measured."""
+"""`python -m bench.e2e`: measures, or generates the report again from earlier measurements."""
 
 from __future__ import annotations
 
@@ -18,31 +18,33 @@ SIZES = (500, 5_000)
 @click.command()
 @click.argument("workloads", nargs=-1)
 @click.option("--nodes", "sizes", multiple=True, type=int, help=f"Cluster sizes.  [default: {SIZES}]")
-@click.option("--pods", "n_pods", type=int, help="How many pods are measured.  [default: as the workload says]")
+@click.option("--pods", "n_pods", type=int, help="The number of measured pods.  [default: from the workload]")
 @click.option(
     "--pairs",
     default=5,
     show_default=True,
-    help="How often both schedulers are measured on the largest cluster; twice on the others.",
+    help="How many times each scheduler is measured on the largest cluster; twice on the others.",
 )
 @click.option(
     "--mode",
     "modes",
     multiple=True,
     type=click.Choice(["burst", "stream", "latency"]),
-    help="How the pods come.  [default: burst; basic in all]",
+    help="How pods arrive.  [default: burst; all for basic]",
 )
 @click.option(
     "--decisions/--no-decisions", default=True, help="Also compare the choices, on the smallest cluster."
 )
-@click.option("--idle", "idle_seconds", default=2.0, show_default=True, help="Seconds of rest between phases.")
 @click.option(
-    "--json", "raw", type=click.Path(path_type=Path), default=RESULTS / "e2e.jsonl", help="Where phases are kept."
+    "--idle", "idle_seconds", default=2.0, show_default=True, help="Seconds of idle time between phases."
 )
-@click.option("--resume", is_flag=True, help="Leave out what the file has already.")
-@click.option("--report", "report_of", type=click.Path(path_type=Path), help="Only make the report of this file.")
 @click.option(
-    "--into", type=click.Path(path_type=Path), help="Folder of the report.  [default: that of the phases]"
+    "--json", "raw", type=click.Path(path_type=Path), default=RESULTS / "e2e.jsonl", help="The raw file."
+)
+@click.option("--resume", is_flag=True, help="Skip phases that are in the raw file.")
+@click.option("--report", "report_of", type=click.Path(path_type=Path), help="Only write the report of this file.")
+@click.option(
+    "--into", type=click.Path(path_type=Path), help="Folder of the report.  [default: that of the raw file]"
 )
 def main(
     workloads: tuple[str, ...],
@@ -57,7 +59,7 @@ def main(
     report_of: Path | None,
     into: Path | None,
 ) -> None:
-    """Measure Bayplan beside kube-scheduler on a real control plane ('make control-plane' builds it).
+    """Compare Bayplan with kube-scheduler on a real control plane ('make control-plane' builds it).
 
     WORKLOADS are names of files in bench/e2e/workloads; all of them by default.
     """

@@ -1,4 +1,4 @@
-"""What the benchmark is to show: Bayplan beside kube-scheduler, on 5,000 nodes."""
+"""The aims of the benchmark: Bayplan compared with kube-scheduler, on 5,000 nodes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEAST_NULL_SHARE = 0.75
 
 
 class Row(NamedTuple):
-    """Workloads with the same aims: parts of kube-scheduler's CPU per pod at most, and of its pods/s at least."""
+    """Workloads with the same aims: the maximum ratio of CPU per pod, and the minimum ratio of pods/s."""
 
     workloads: tuple[str, ...]
     most_cpu: float
@@ -33,7 +33,7 @@ ROWS = (
 
 
 class Aim(NamedTuple):
-    """One figure that is wanted, and what was found."""
+    """One aim with the measured value."""
 
     workload: str
     what: str
@@ -43,7 +43,7 @@ class Aim(NamedTuple):
     reached: bool | None
 
 
-# --- figures of a phase that are aimed at -----------------------------------------------------------------
+# --- figures of a phase -----------------------------------------------------------------------------------
 
 
 def scheduler_cpu(phase: Phase) -> float:
@@ -67,7 +67,7 @@ def memory(phase: Phase) -> float:
 
 
 def null_share(phases: Sequence[Phase], null: Contestant = Contestant.NULL_EVENTS) -> float | None:
-    """Bayplan's pods/s as a part of the null scheduler's, medians of both."""
+    """The ratio of Bayplan's pods/s to the null scheduler's, medians of both."""
     ours, ceiling = spread(phases, Contestant.BAYPLAN, speed), spread(phases, null, speed)
     return ours.median / ceiling.median if ours and ceiling else None
 
@@ -95,14 +95,14 @@ _OTHERS = (
 
 
 def of_workloads(groups: Groups, n_nodes: int = N_NODES) -> list[tuple[Aim, Aim]]:
-    """CPU and speed of each workload in the table."""
+    """The aims for CPU and speed of each workload in the table."""
     return [
         _pair(row, name, groups.get((name, Mode.BURST, n_nodes), ())) for row in ROWS for name in row.workloads
     ]
 
 
 def others(groups: Groups, n_nodes: int = N_NODES) -> list[Aim]:
-    """The aims that are not about all workloads."""
+    """The aims for single workloads."""
     aims = [_ceiling(groups.get(("basic", Mode.BURST, n_nodes), ()))]
     for each in _OTHERS:
         found = ratio(groups.get((each.workload, each.mode, n_nodes), ()), each.figure)

@@ -1,4 +1,4 @@
-"""The driver's way to the API server. It counts what it asks for, so that it can be told from the scheduler's."""
+"""The driver's API client. It counts its requests, so that they can be subtracted from those of the scheduler."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from bayplan.client import ApiError, Transport, load_access
+from bayplan.client import ApiError, HttpTransport, load_access
 from bayplan.clock import SystemClock
 from bench.e2e import metrics
 from bench.e2e.workload import Object
 
-#: Requests on their way at a time.
+#: Concurrent requests.
 IN_FLIGHT = 16
-_TIMEOUT_SECONDS = 300.0  # thousands of pods are deleted by one request
+_TIMEOUT_SECONDS = 300.0  # one request may delete thousands of pods
 _GONE_SECONDS = 300.0
 _AT_ONCE = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
 
@@ -47,9 +47,9 @@ class Api:
 
     def __init__(self, kubeconfig: Path) -> None:
         access = load_access(str(kubeconfig))
-        self.transport = Transport(access, SystemClock(), timeout_seconds=_TIMEOUT_SECONDS, max_connections=64)
+        self.transport = HttpTransport(access, SystemClock(), timeout_seconds=_TIMEOUT_SECONDS, max_connections=64)
         #: Requests by the names of `metrics.request_name`.
-        self.asked: Counter[str] = Counter()
+        self.sent: Counter[str] = Counter()
 
     async def __aenter__(self) -> Api:
         return self
@@ -59,9 +59,9 @@ class Api:
     ) -> None:
         await self.transport.close()
 
-    async def ask(self, call: Call, *, fine: Sequence[int] = ()) -> bytes:
-        """The answer; a refusal with a status of *fine* is an empty one."""
-        self.asked[metrics.request_name(call.method, call.path)] += 1
+    async def send(self, call: Call, *, fine: Sequence[int] = ()) -> bytes:
+        """The response; empty if the status is an error in *fine*."""
+        self.sent[metrics.request_name(call.method, call.path)] += 1
         try:
             return await self.transport.request_bytes(
                 call.method, call.path, call.body, content_type=call.content_type
@@ -71,38 +71,38 @@ class Api:
                 return b""
             raise
 
-    async def ask_all(
+    async def send_all(
         self, calls: Iterable[Call], *, in_flight: int = IN_FLIGHT, fine: Sequence[int] = (409,)
     ) -> None:
-        """All of them, in this order, so many on their way at a time; what is there already is fine."""
+        """Send all requests, in this order, *in_flight* at a time; by default objects may already exist."""
         waiting = iter(calls)
 
         async def work() -> None:
             for call in waiting:
-                await self.ask(call, fine=fine)
+                await self.send(call, fine=fine)
 
         await asyncio.gather(*(work() for _ in range(in_flight)))
 
     async def get(self, path: str, kind: type[Any]) -> Any:
-        """The answer, only as much of it decoded as *kind* has."""
-        return msgspec.json.decode(await self.ask(Call("GET", path)), type=kind)
+        """The response, decoded as *kind*, which may have only some of the fields."""
+        return msgspec.json.decode(await self.send(Call("GET", path)), type=kind)
 
     async def count(self, collection: str) -> int:
-        """How many objects there are."""
+        """The number of objects."""
         page: _Page = await self.get(f"{collection}?limit=1", _Page)
         return len(page.items or ()) + page.metadata.remaining_item_count
 
     async def resource_version(self, collection: str) -> str:
-        """Where a watch begins that sees everything from now on."""
+        """The resource version from which a watch sees every later change."""
         page: _Page = await self.get(f"{collection}?limit=1", _Page)
         return page.metadata.resource_version
 
     async def delete_all(self, collection: str) -> None:
-        """Delete the whole collection, at once, and wait until it is gone."""
+        """Delete the whole collection, without grace period, and wait until it is empty."""
         async with asyncio.timeout(_GONE_SECONDS):
             while await self.count(collection):
-                await self.ask(Call("DELETE", collection, _AT_ONCE))
+                await self.send(Call("DELETE", collection, _AT_ONCE))
 
-    async def answered(self) -> metrics.Answered:
-        """What the API server has answered so far, to anybody."""
-        return metrics.answered((await self.ask(Call("GET", "/metrics"))).decode())
+    async def handled_requests(self) -> metrics.RequestCounts:
+        """The requests that the API server has handled so far, from all clients."""
+        return metrics.handled_requests((await self.send(Call("GET", "/metrics"))).decode())

@@ -1,4 +1,4 @@
-"""Bar charts as SVG, small enough to write by hand."""
+"""Bar charts as SVG."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _BLUE, _GREY, _RED = "#2f6fb3", "#8a8f98", "#c0392b"
 
 
 class Bar(NamedTuple):
-    """One value with what it is to be compared with."""
+    """One value with its spread and its aim."""
 
     label: str
     value: float
     low: float
     high: float
-    #: A mark to reach; None: there is none.
+    #: The aim; None if there is none.
     mark: float | None = None
 
 
@@ -68,6 +68,6 @@ def _x(value: float, end: float) -> float:
 
 
 def _round_up(value: float) -> float:
-    """The next of 1, 2, 5, 10, 20, …: where an axis may end."""
+    """The next of 1, 2, 5, 10, 20, …, as the end of an axis."""
     power = 10.0 ** math.floor(math.log10(value))
     return next(step * power for step in (1, 2, 5, 10) if value <= step * power * (1 + 1e-9))

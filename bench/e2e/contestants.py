@@ -1,7 +1,7 @@
-"""Who is measured: the stock kube-scheduler, Bayplan, and the null scheduler as control.
+"""The measured schedulers: the stock kube-scheduler, Bayplan, and the null scheduler as control.
 
 Both real schedulers get the same KubeSchedulerConfiguration and the same flags, and are started in the same
-way; only one is alive at a time.
+way; only one runs at a time.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from bench.e2e.workload import Workload
 
 ROOT = Path(__file__).parents[2]
 _VERBOSITY = 2
-#: A list that comes as a watch is kept in a map, and pods are queued in the order of that map.
+#: A streaming list is stored in a map, and pods would be queued in the order of that map.
 _IN_ORDER = ("--feature-gates=WatchListClient=false",)
 
 
 def start(
     contestant: Contestant, plane: ControlPlane, workload: Workload, *, n_nodes: int, deterministic: bool
 ) -> Process:
-    """Start it; it is not ready yet."""
+    """Start the scheduler, without waiting until it is ready."""
     if contestant.is_null:
         return _start_null(plane, n_nodes, events=contestant is Contestant.NULL_EVENTS)
     plugin = workload.plugin if contestant is Contestant.BAYPLAN else ""
@@ -44,7 +44,7 @@ def start(
 def _configuration(plugin: str, *, deterministic: bool) -> dict[str, Any]:
     configuration: dict[str, Any] = {}
     if deterministic:
-        # One thread and all nodes: what is chosen does not depend on time.
+        # One thread and all nodes: choices do not depend on timing.
         configuration |= {"parallelism": 1, "percentageOfNodesToScore": 100}
     if plugin:
         enabled = {"multiPoint": {"enabled": [{"name": plugin.rpartition(":")[2]}]}}
@@ -55,6 +55,6 @@ def _configuration(plugin: str, *, deterministic: bool) -> dict[str, Any]:
 def _start_null(plane: ControlPlane, n_nodes: int, *, events: bool) -> Process:
     kubeconfig = plane.kubeconfig_for("system:kube-scheduler")
     command = [sys.executable, "-m", "bench.e2e.null", f"--kubeconfig={kubeconfig}", f"--nodes={n_nodes}"]
-    # The build that is measured comes first: the control sends its requests with the same client.
+    # The measured build comes first: the control uses the same client.
     path = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), str(ROOT))))
     return plane.start("null", [*command, *(["--events"] if events else [])], env={"PYTHONPATH": path})

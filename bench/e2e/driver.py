@@ -1,7 +1,7 @@
-"""The driver: creates the pods of a phase and notes when each was created and when it was bound.
+"""The driver: creates the pods of a phase and records when each was created and when it was bound.
 
-Made to cost little, because it runs on the same cores: bodies are encoded beforehand, and of what the watch says
-only the names of pod and node are decoded. It is the same for every scheduler.
+It must be cheap, because it runs on the same cores: bodies are encoded beforehand, and only the names of pod and
+node are decoded from watch events. It is the same for every scheduler.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bench.e2e.api import Api, Call
 from bench.e2e.scene import PODS
 from bench.e2e.workload import Workload, pod_name
 
-#: As many as scheduler_perf has.
+#: The same number as in scheduler_perf.
 STREAM_CREATORS = 30
 LATENCY_PODS_PER_SECOND = 100
 _WATCH_SECONDS = 3600
@@ -53,12 +53,12 @@ class Driver:
         self._waiting = set(self.names)
         self.created_at: dict[str, float] = {}
         self.bound_at: dict[str, float] = {}
-        #: Pod → node; others than the measured ones too.
+        #: Pod → node, for all pods, not only the measured ones.
         self.nodes: dict[str, str] = {}
         self.all_bound = asyncio.Event()
         self._resource_version = ""
         self._reading: asyncio.Task[None] | None = None
-        #: Called at the first bind, and at the last.
+        #: Called at the first bind and at the last.
         self.on_first: Callable[[], None] = lambda: None
         self.on_last: Callable[[], None] = lambda: None
 
@@ -83,7 +83,7 @@ class Driver:
     # --- creating ---------------------------------------------------------------------------------
 
     async def create(self, *, creators: int) -> None:
-        """Create all pods as fast as so many creators can, in the order of their names."""
+        """Create all pods as fast as possible, in the order of their names, with several concurrent creators."""
         numbers = iter(range(len(self.names)))
 
         async def work() -> None:
@@ -93,7 +93,7 @@ class Driver:
         await asyncio.gather(*(work() for _ in range(creators)))
 
     async def create_steadily(self, per_second: float = LATENCY_PODS_PER_SECOND) -> None:
-        """Create pods at a fixed rate, whether or not the ones before have been answered."""
+        """Create pods at a fixed rate, without waiting for earlier responses."""
         start = perf_counter()
         async with asyncio.TaskGroup() as group:
             for i in range(len(self.names)):
@@ -102,13 +102,13 @@ class Driver:
 
     async def _create(self, i: int) -> None:
         self.created_at[self.names[i]] = perf_counter()
-        await self._api.ask(Call("POST", PODS, self._bodies[i]))
+        await self._api.send(Call("POST", PODS, self._bodies[i]))
 
     # --- watching ---------------------------------------------------------------------------------
 
     @contextlib.asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
-        """Notes binds while the block runs."""
+        """Record binds while the block runs."""
         self._resource_version = await self._api.resource_version(PODS)
         connected = asyncio.Event()
         self._reading = asyncio.create_task(self._watch(connected))
@@ -121,7 +121,7 @@ class Driver:
             await asyncio.gather(self._reading, return_exceptions=True)
 
     async def _watch(self, connected: asyncio.Event) -> None:
-        """Watch, and go on where it ended: an API server drops a watch that its reader is too busy for."""
+        """Watch, and resume after an interruption: an API server drops a watch whose client is too slow."""
         query = {"watch": "true", "fieldSelector": "spec.nodeName!=", "timeoutSeconds": str(_WATCH_SECONDS)}
         try:
             while True:
@@ -130,10 +130,10 @@ class Driver:
                     connected.set()
                     await self._read(body)
         finally:
-            connected.set()  # nobody waits for what has failed
+            connected.set()  # release waiters on failure
 
     def check(self) -> None:
-        """An error if the watch has failed: nobody would see the binds."""
+        """Raise if the watch has failed: binds would not be seen."""
         if self._reading is not None and self._reading.done():
             raise RuntimeError("the driver's watch has failed") from self._reading.exception()
 
@@ -144,7 +144,7 @@ class Driver:
             self.see(lines, perf_counter())
 
     def see(self, lines: Sequence[bytes], now: float) -> None:
-        """Take in lines of the watch."""
+        """Process lines of the watch."""
         for line in lines:
             change = self._decode(line)
             name = change.object.metadata.name

@@ -1,4 +1,4 @@
-"""Phases that belong together: of one workload, mode and size."""
+"""Groups of phases with the same workload, mode and size."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bench.e2e.record import Phase
 Key = tuple[str, Mode, int]
 Groups = Mapping[Key, Sequence[Phase]]
 
-#: Workloads as the report lists them, the plain ones first; any others follow.
+#: The order of workloads in the report; others follow.
 _ORDER = (
     "basic",
     "mixed",
@@ -25,7 +25,7 @@ _ORDER = (
 
 
 def grouped(phases: Iterable[Phase]) -> Groups:
-    """Phases that count, by workload, mode and size."""
+    """Successful phases, by workload, mode and size."""
     groups: dict[Key, list[Phase]] = defaultdict(list)
     for phase in phases:
         if not phase.failure:
@@ -34,7 +34,7 @@ def grouped(phases: Iterable[Phase]) -> Groups:
 
 
 def measured(groups: Groups) -> list[Key]:
-    """All but the comparison of choices, as the report lists them: the largest clusters first."""
+    """All groups except the comparison of choices, in the order of the report: the largest clusters first."""
     keys = [key for key in groups if key[1] is not Mode.DECISIONS]
     return sorted(keys, key=lambda key: (-key[2], list(Mode).index(key[1]), _place(key[0]), key[0]))
 

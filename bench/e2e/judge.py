@@ -1,7 +1,7 @@
-"""Whether choices are as good as any: every pod is decided again, where the scheduler put those before it.
+"""Verifies choices: every pod is decided again, with the earlier pods where the scheduler placed them.
 
-Of nodes with the same score any may be chosen, so placements of two good schedulers differ. What must be equal is
-the score: the chosen node has the highest one there was, given where the pods before went.
+Any of the nodes with the highest score may be chosen, so the placements of two correct schedulers differ. Only the
+score must be equal: the chosen node must have had the highest score, given the placements of the earlier pods.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from bayplan.cycle import Decision
+from bayplan.core import Decision
 from bayplan.model import Node, Pod, decode_object
 from bayplan.testing import Harness
 from bench.e2e.workload import Object, Workload
 
-#: All nodes, as in the phases that are judged.
+#: All nodes are scored, as in the phases that are verified.
 _CONFIGURATION = """\
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -23,7 +23,7 @@ percentageOfNodesToScore: 100
 
 
 class Verdict(NamedTuple):
-    """How many of the choices had the highest score, and the first one that had not."""
+    """How many choices had the highest score, and the first one that had not."""
 
     n_pods: int
     n_best: int
@@ -35,7 +35,7 @@ class Verdict(NamedTuple):
 
 
 def judge(workload: Workload, n_nodes: int, placements: Sequence[str]) -> Verdict:
-    """*placements*: the node of each pod, in the order in which the pods were decided."""
+    """Verify *placements*, the node of each pod, in the order in which the pods were decided."""
     harness = _cluster(workload, n_nodes)
     n_best, first_other = 0, ""
     for i, node in enumerate(placements):
@@ -43,12 +43,12 @@ def judge(workload: Workload, n_nodes: int, placements: Sequence[str]) -> Verdic
         better = better_than(harness.decide(pod), node)
         n_best += not better
         first_other = first_other or (better and f"{pod.name} on {node}: {better}")
-        harness.scheduler.cache.assume(pod, node)
+        harness.core.cache.assume(pod, node)
     return Verdict(len(placements), n_best, first_other)
 
 
 def better_than(decision: Decision, node: str) -> str:
-    """What would have been better than *node*; empty if nothing."""
+    """Which node would have been better than *node*; empty if none."""
     if decision.scores is None:  # one feasible node, or none
         return "" if node == decision.node_name else f"only {decision.node_name or 'no node'} was feasible"
     scores, row = decision.scores, decision.scores.nodes.position(node)
@@ -74,5 +74,5 @@ def _cluster(workload: Workload, n_nodes: int) -> Harness:
 
 
 def with_uid(each: Object) -> Object:
-    """As the API server would give it back: with an identity of its own."""
+    """The pod as the API server would return it, with a uid."""
     return {**each, "metadata": {**each["metadata"], "uid": each["metadata"]["name"]}}

@@ -1,4 +1,4 @@
-"""Which requests the API server answered, from the text of its /metrics."""
+"""The requests that the API server handled, from the text of its /metrics."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Mapping
 
 _NAME = "apiserver_request_total{"
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
-#: What a scheduler does for a pod; lists and watches come with its start.
+#: The requests for a pod; lists and watches belong to the start of a scheduler.
 _VERBS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
 _RESOURCES = frozenset({"pods", "events"})
 
-#: ("POST pods/binding", "201") → how many.
-Answered = Counter[tuple[str, str]]
+#: ("POST pods/binding", "201") → count.
+RequestCounts = Counter[tuple[str, str]]
 
 
-def answered(text: str) -> Answered:
-    """All requests on pods and events that were answered so far."""
-    counts: Answered = Counter()
+def handled_requests(text: str) -> RequestCounts:
+    """All requests on pods and events so far."""
+    counts: RequestCounts = Counter()
     for line in text.splitlines():
         if line.startswith(_NAME):
             head, _, count = line.rpartition(" ")
@@ -28,20 +28,22 @@ def answered(text: str) -> Answered:
     return counts
 
 
-def between(before: Answered, after: Answered, own: Mapping[str, int]) -> tuple[dict[str, int], dict[str, int]]:
-    """What the scheduler asked for in between, and how often each refusal was the answer; *own* is ours."""
-    asked: Counter[str] = Counter()
+def between(
+    before: RequestCounts, after: RequestCounts, own: Mapping[str, int]
+) -> tuple[dict[str, int], dict[str, int]]:
+    """The requests of the scheduler between two readings, and the refused ones; *own* are the driver's."""
+    sent: Counter[str] = Counter()
     refused: Counter[str] = Counter()
     for (request, code), count in (after - before).items():
-        asked[request] += count
+        sent[request] += count
         if code.startswith(("4", "5")):
             refused[f"{code} {request}"] += count
-    asked.subtract({request: count for request, count in own.items() if request in asked})
-    return {key: asked[key] for key in sorted(asked) if asked[key] > 0}, dict(sorted(refused.items()))
+    sent.subtract({request: count for request, count in own.items() if request in sent})
+    return {key: sent[key] for key in sorted(sent) if sent[key] > 0}, dict(sorted(refused.items()))
 
 
 def request_name(method: str, path: str) -> str:
-    """The name that `answered` gives to a request for one object, or to a creation."""
+    """The name that `handled_requests` gives to a request for one object, or to a creation."""
     parts = path.strip("/").split("/")
     # api/v1/… or apis/GROUP/VERSION/…
     parts = parts[2:] if parts[0] == "api" else parts[3:]

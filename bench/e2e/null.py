@@ -1,6 +1,6 @@
-"""`python -m bench.e2e.null`: a scheduler that decides nothing. Nothing that binds pods one by one can be faster.
+"""`python -m bench.e2e.null`: a scheduler without decisions, the upper bound for schedulers that bind one by one.
 
-It watches pods as a scheduler does, binds those without a node round-robin, and tells of it in an event, or not.
+It watches pods as a scheduler does, binds those without a node round-robin, and optionally writes events.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import click
 import msgspec
 import uvloop
 
-from bayplan.client import Transport, load_access
+from bayplan.client import HttpTransport, load_access
 from bayplan.clock import SystemClock
 from bench.e2e.workload import Object
 
-#: Requests on their way at a time: what a busy scheduler has.
+#: Concurrent requests, as many as a busy scheduler has.
 IN_FLIGHT = 32
 _PODS = "/api/v1/pods"
 
@@ -53,9 +53,9 @@ class _Change(msgspec.Struct):
 
 
 class NullScheduler:
-    """See the module's text."""
+    """See the module docstring."""
 
-    def __init__(self, transport: Transport, n_nodes: int, *, events: bool) -> None:
+    def __init__(self, transport: HttpTransport, n_nodes: int, *, events: bool) -> None:
         self._transport = transport
         self._n_nodes = n_nodes
         self._events = events
@@ -130,10 +130,10 @@ def _event(pod: _Meta, node: str) -> Object:
 @click.option("--nodes", "n_nodes", type=int, required=True)
 @click.option("--events", is_flag=True, help="Also write an event for each pod.")
 def main(kubeconfig: Path, n_nodes: int, events: bool) -> None:
-    """Bind every pod, wherever."""
+    """Bind every pod, round-robin."""
 
     async def run() -> None:
-        transport = Transport(load_access(str(kubeconfig)), SystemClock(), max_connections=IN_FLIGHT)
+        transport = HttpTransport(load_access(str(kubeconfig)), SystemClock(), max_connections=IN_FLIGHT)
         await NullScheduler(transport, n_nodes, events=events).run()
 
     uvloop.run(run())

@@ -1,4 +1,4 @@
-"""A plugin as anybody would write it, asked about one node at a time: a filter by label, a score by memory."""
+"""A typical user plugin, called once per node: a filter by label, a score by memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ GIB = 1024**3
 
 
 class PerNode(Plugin):
-    """No nodes under repair; the more memory, the better."""
+    """Rejects nodes under repair; prefers nodes with more memory."""
 
     name = "PerNode"
 

@@ -1,8 +1,8 @@
 """One phase: one scheduler, from its start until the last pod is bound and the last event is written.
 
-CPU is counted from the first bind, or, where the scheduler is up before, from the moment the pods come or are let
-go, and until the last event is written: nobody wins by writing events later. A phase whose pods are not all bound
-is an error.
+CPU is counted from the first bind, or, if the scheduler is already running, from the moment the pods are created
+or released, until the last event is written, so that writing events later is no advantage. A phase whose pods are
+not all bound is an error.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from bench.e2e.scene import EVENTS, PODS, Scene
 from bench.e2e.statistics import percentile
 from bench.e2e.workload import WARM_UP, Workload
 
-#: So long without a bind is for ever. An unschedulable pod that nobody tells of a change waits for five minutes.
+#: The time without a bind after which a phase fails. Unschedulable pods are retried after five minutes.
 STALL_SECONDS = 180.0
 _POLL_SECONDS = 0.25
-#: Events that do not come within this time do not come at all.
+#: How long to wait for further events.
 _QUIET_SECONDS = 2.0
-#: Pods that were tried in vain are left alone for a second; then they can be let go.
+#: Unschedulable pods back off for a second; then they can be released.
 _BACKOFF_SECONDS = 1.5
 _TAIL_LINES = 15
 
 
 class PhaseError(Exception):
-    """The phase does not count; the text says why, with the end of the scheduler's log."""
+    """The phase failed; the message says why, with the end of the scheduler's log."""
 
 
 class _Condition(msgspec.Struct):
@@ -70,7 +70,7 @@ class _EventList(msgspec.Struct):
 
 
 class PhaseRun:
-    """See the module's text; `run` is called once."""
+    """See the module docstring; `run` is called once."""
 
     def __init__(
         self, step: Step, workload: Workload, n_pods: int, plane: ControlPlane, api: Api, scene: Scene
@@ -80,27 +80,27 @@ class PhaseRun:
         self._driver = Driver(api, workload, n_pods)
         self._process: Process
         self._started_at = 0.0
-        #: CPU so far when the counting began, and when it ended.
+        #: CPU time at the start and at the end of the measurement.
         self._before = self._after = Costs(0, 0, 0)
         self._counted_from = 0.0
         self._backlog = 0.0
 
     async def run(self) -> Phase:
-        # 1. The cluster as the workload wants it; in a burst, with the pods.
-        # 2. The scheduler, alone with its pods.
-        # 3. Every pod bound, every event written.
-        # 4. What it cost.
+        # 1. Set up the cluster for the workload; in a burst, with the pods.
+        # 2. Start the scheduler.
+        # 3. Wait until every pod is bound and every event written.
+        # 4. Compute the costs.
         began, at = time.monotonic(), datetime.now(UTC).isoformat(timespec="seconds")
         await self._scene.prepare(self._workload, self._step.n_nodes)
         if self._are_before:
             await self._driver.create(creators=IN_FLIGHT)
         await self._scene.rest()
-        answered, asked = await self._api.answered(), Counter(self._api.asked)
+        handled, sent = await self._api.handled_requests(), Counter(self._api.sent)
         async with self._driver.watching(), self._scheduler():
             await self._schedule()
             await self._write_events()
             peak_mb = proc.peak_mb(self._process.pid)
-        requests, refused = metrics.between(answered, await self._api.answered(), self._api.asked - asked)
+        requests, refused = metrics.between(handled, await self._api.handled_requests(), self._api.sent - sent)
         events = await self._count_events()
         return msgspec.structs.replace(
             self._phase(),
@@ -114,7 +114,7 @@ class PhaseRun:
 
     @property
     def _are_before(self) -> bool:
-        """Whether the pods are there before the scheduler."""
+        """Whether the pods exist before the scheduler starts."""
         return self._step.mode in (Mode.BURST, Mode.DECISIONS) and not self._workload.from_creation
 
     # --- 2. the scheduler -------------------------------------------------------------------------
@@ -143,7 +143,7 @@ class PhaseRun:
         )
 
     async def _schedule(self) -> None:
-        """Until every pod is bound."""
+        """Run until every pod is bound."""
         self._driver.on_last = self._end_counting
         if self._workload.release is not None:
             await self._wait_until(self._all_tried)
@@ -168,15 +168,15 @@ class PhaseRun:
         self._after = self._costs()
 
     async def _warm_up(self) -> None:
-        """Until the scheduler is up: it has bound a pod that does not count."""
-        await self._api.ask(Call("POST", PODS, self._workload.warm_up_pod()))
+        """Wait until the scheduler is ready: it has bound a pod that is not measured."""
+        await self._api.send(Call("POST", PODS, self._workload.warm_up_pod()))
         await self._wait_until(self._is_warm)
 
     async def _is_warm(self) -> bool:
         return WARM_UP in self._driver.nodes
 
     async def _all_tried(self) -> bool:
-        """Whether the scheduler has said of every pod that it fits nowhere."""
+        """Whether the scheduler has reported every pod as unschedulable."""
         listed: _TriedList = await self._api.get(PODS, _TriedList)
         return all(
             any(each.type == "PodScheduled" and each.status == "False" for each in pod.status.conditions)
@@ -188,14 +188,14 @@ class PhaseRun:
             return
         i = 0
         while not self._driver.all_bound.is_set():
-            await self._api.ask(Call("POST", PODS, self._workload.churn_pod(i)))
+            await self._api.send(Call("POST", PODS, self._workload.churn_pod(i)))
             await asyncio.sleep(self._workload.churn.every_ms / 1000)
             i += 1
 
-    # --- 3. until all is done ---------------------------------------------------------------------
+    # --- 3. waiting -------------------------------------------------------------------------------
 
     async def _beside(self, work: Awaitable[None]) -> None:
-        """Wait until all pods are bound, while something else goes on."""
+        """Wait until all pods are bound, while another task runs."""
         task = asyncio.ensure_future(work)
         try:
             await self._wait_for_binds(task)
@@ -211,7 +211,7 @@ class PhaseRun:
             if len(self._driver.bound_at) > n_seen:
                 n_seen, seen_at = len(self._driver.bound_at), time.monotonic()
             if beside.done():
-                beside.result()  # what has failed is said now
+                beside.result()  # raises if it has failed
             self._check(seen_at)
 
     async def _wait_until(self, check: Callable[[], Awaitable[bool]]) -> None:
@@ -221,23 +221,23 @@ class PhaseRun:
             await asyncio.sleep(_POLL_SECONDS)
 
     def _check(self, moved_at: float) -> None:
-        """An error if the scheduler has ended, or has done nothing for too long."""
+        """Raise if the scheduler has exited, or has been idle for too long."""
         self._driver.check()
         if not self._process.running:
-            raise self._error(f"it ended with code {self._process.returncode}")
+            raise self._error(f"the scheduler exited with code {self._process.returncode}")
         if time.monotonic() - moved_at > STALL_SECONDS and not self._driver.all_bound.is_set():
-            raise self._error(f"nothing happened for {STALL_SECONDS:g} s")
+            raise self._error(f"no progress for {STALL_SECONDS:g} s")
 
     def _error(self, what: str) -> PhaseError:
         missing = self._driver.missing
         some = ", ".join(missing[:5])
         return PhaseError(
             f"{self._step}: {what}; {len(missing)} of {len(self._driver.names)} pods are not bound ({some} …)\n"
-            f"The end of its log:\n{self._process.tail(_TAIL_LINES)}"
+            f"The end of the scheduler log:\n{self._process.tail(_TAIL_LINES)}"
         )
 
     async def _write_events(self) -> None:
-        """Until the scheduler has written its events: as many as there are pods, or no more come."""
+        """Wait until the scheduler has written its events: one per pod, or no more arrive."""
         bound_at = grown_at = perf_counter()
         n_events, n_wanted = 0, len(self._driver.names)
         while perf_counter() - grown_at < _QUIET_SECONDS:
@@ -254,7 +254,7 @@ class PhaseRun:
         listed: _EventList = await self._api.get(EVENTS, _EventList)
         return dict(Counter(each.reason for each in listed.items or ()))
 
-    # --- 4. what it cost --------------------------------------------------------------------------
+    # --- 4. costs ---------------------------------------------------------------------------------
 
     def _phase(self) -> Phase:
         driver, n_pods = self._driver, len(self._driver.names)
@@ -279,12 +279,12 @@ class PhaseRun:
         )
 
     def _span(self) -> float:
-        """From the first bind to the last; where the work begins long before a bind, from the beginning of it."""
+        """From the first bind to the last; if work starts long before a bind, from its start."""
         if self._workload.from_creation or self._workload.release is not None:
             return max(self._driver.bound_at.values()) - self._counted_from
         return self._driver.span
 
 
 def _per_pod(seconds: float, n_pods: int) -> float:
-    """In milliseconds."""
+    """CPU time in milliseconds."""
     return round(1000 * seconds / n_pods, 4)

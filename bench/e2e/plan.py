@@ -1,6 +1,6 @@
-"""The order of the phases: kube-scheduler and Bayplan in turn, every second pair the other way round (ABBA).
+"""The order of the phases: kube-scheduler and Bayplan alternately, every second pair in the opposite order (ABBA).
 
-So what else the machine does, and what the API server has grown to, favours neither.
+So other load on the machine, and the growth of the API server, favours neither.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from bench.e2e.workload import Workload
 
 
 class Contestant(StrEnum):
-    """The schedulers, by the names that the records have."""
+    """The schedulers, by their names in the records."""
 
     KUBE = "kube-scheduler"
     BAYPLAN = "bayplan"
@@ -27,38 +27,38 @@ class Contestant(StrEnum):
 
 
 class Mode(StrEnum):
-    """How the pods come."""
+    """How pods arrive."""
 
-    BURST = "burst"  # all are there before the scheduler
+    BURST = "burst"  # all exist before the scheduler starts
     STREAM = "stream"  # as fast as they can be created, while they are scheduled
-    LATENCY = "latency"  # so many a second
+    LATENCY = "latency"  # at a fixed rate
     DECISIONS = "decisions"  # a burst, with one thread and all nodes, to compare the choices
 
 
 class Step(msgspec.Struct, frozen=True):
-    """One phase to be done."""
+    """One phase to run."""
 
     workload: str
     mode: Mode
     n_nodes: int
     scheduler: Contestant
-    #: Phases of the same number are compared with each other.
+    #: Phases with the same number are compared with each other.
     pair: int
 
     def __str__(self) -> str:
         return f"{self.workload} {self.mode}, {self.n_nodes} nodes, {self.scheduler}, pair {self.pair + 1}"
 
 
-#: Which modes a workload is measured in, where it makes sense and the command line does not say.
+#: The default modes of a workload.
 _DEFAULT_MODES = {"basic": (Mode.BURST, Mode.STREAM, Mode.LATENCY)}
-#: The control is taken in these pairs only: its figures vary less.
+#: The control is measured only in these pairs: its figures vary less.
 N_NULL_PAIRS = 2
-#: Clusters smaller than the largest show the trend.
+#: Smaller clusters only show the trend.
 N_SMALL_PAIRS = 2
 
 
-def modes_of(workload: Workload, asked: Sequence[Mode]) -> tuple[Mode, ...]:
-    modes = tuple(asked) or _DEFAULT_MODES.get(workload.name, (Mode.BURST,))
+def modes_of(workload: Workload, requested: Sequence[Mode]) -> tuple[Mode, ...]:
+    modes = tuple(requested) or _DEFAULT_MODES.get(workload.name, (Mode.BURST,))
     return tuple(mode for mode in modes if mode is Mode.BURST or not workload.burst_only)
 
 
@@ -67,7 +67,7 @@ def make(
 ) -> list[Step]:
     """All steps, in order; small clusters first, because they grow into large ones.
 
-    Choices are compared on the smallest cluster: kube-scheduler is to look at every node then.
+    Choices are compared on the smallest cluster, because kube-scheduler scores every node then.
     """
     steps: list[Step] = []
     for n_nodes in sorted(sizes):
@@ -95,6 +95,6 @@ def _pair(name: str, mode: Mode, n_nodes: int, pair: int) -> list[Step]:
 
 
 def _null_pairs(pairs: int) -> set[int]:
-    """Spread over the run: the first, the last, and what is between."""
+    """Evenly spread over the run, including the first and the last."""
     n_null = min(max(N_NULL_PAIRS, pairs // 2), pairs)
     return {i * (pairs - 1) // max(n_null - 1, 1) for i in range(n_null)}

@@ -35,7 +35,7 @@ def write(groups: Groups, into: Path) -> list[str]:
 
 
 def _bars(groups: Groups, n_nodes: int) -> Iterator[tuple[Bar, Bar]]:
-    """Speed and CPU of each workload; the longer the bar, the better, in both."""
+    """Speed and CPU of each workload; in both, longer bars are better."""
     for key in measured(groups):
         name, mode, size = key
         faster, cost = ratio(groups[key], aims.speed), ratio(groups[key], aims.scheduler_cpu)

@@ -1,4 +1,4 @@
-"""What processes cost, as the kernel counts it: /proc."""
+"""CPU time and memory of processes, from /proc."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def cpu_seconds(pid: int) -> float:
 
 
 def peak_mb(pid: int) -> float:
-    """The most memory that was resident at a time; the sum, if there are children."""
+    """Peak resident memory; the sum over the process and its children."""
     return sum(_peak_kb(each) for each in _family(pid)) / 1024
 
 
 def cpu_ticks(stat: str) -> int:
-    """utime and stime, and those of children that have ended, from the text of /proc/PID/stat."""
-    after_name = stat.rpartition(")")[2].split()  # the name may hold spaces and parentheses
+    """utime and stime, including those of finished children, from the text of /proc/PID/stat."""
+    after_name = stat.rpartition(")")[2].split()  # the name may contain spaces and parentheses
     return sum(map(int, after_name[11:15]))
 
 

@@ -1,4 +1,4 @@
-"""What is kept of a phase: one line of JSON, written as soon as the phase is over, so that nothing is lost."""
+"""The record of a phase: one line of JSON, written as soon as the phase ends, so that nothing is lost."""
 
 from __future__ import annotations
 
@@ -10,42 +10,42 @@ from bench.e2e.plan import Step
 
 
 class Phase(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The outcome of a step. Seconds are wall time, unless they are named CPU."""
+    """The outcome of a step. Seconds are wall time unless named CPU."""
 
     step: Step
     n_pods: int
-    #: When it began, UTC.
+    #: Start time, UTC.
     at: str = ""
-    #: Whether Bayplan was the build of machine code.
+    #: Whether Bayplan was the compiled build.
     compiled: bool = False
-    #: How long it took with all preparation.
+    #: Duration including all preparation.
     seconds: float = 0.0
-    #: Why it does not count; empty if it does.
+    #: Why the phase failed; empty if it succeeded.
     failure: str = ""
     start_to_first_bind: float = 0.0
     #: From the first bind, or from the release, or, with preemption, from the first creation, to the last bind.
     span: float = 0.0
     #: From the last bind to the last event.
     backlog: float = 0.0
-    #: CPU milliseconds a pod, from the first bind until the last event is written.
+    #: CPU milliseconds per pod, from the first bind until the last event is written.
     scheduler_ms: float = 0.0
     api_server_ms: float = 0.0
     etcd_ms: float = 0.0
-    #: CPU milliseconds a pod of the scheduler's whole life.
+    #: CPU milliseconds per pod over the scheduler's whole life.
     whole_ms: float = 0.0
     peak_mb: float = 0.0
-    #: Milliseconds from creation to bind; 0 where pods are there before the scheduler.
+    #: Milliseconds from creation to bind; 0 if pods exist before the scheduler starts.
     p50_ms: float = 0.0
     p99_ms: float = 0.0
-    #: The scheduler's requests: "POST pods/binding" → how many.
+    #: The scheduler's requests: "POST pods/binding" → count.
     requests: dict[str, int] = {}
-    #: The answers that were refusals: "409 POST pods/binding" → how many.
+    #: Refused requests: "409 POST pods/binding" → count.
     refused: dict[str, int] = {}
-    #: Reason → how many events.
+    #: Reason → number of events.
     events: dict[str, int] = {}
-    #: Number of pods → how many nodes have so many of the measured ones.
+    #: Number of measured pods on a node → number of such nodes.
     pods_per_node: dict[int, int] = {}
-    #: The node of each pod, where placements are compared.
+    #: The node of each pod, if placements are compared.
     placements: list[str] = []
 
     @property
@@ -54,7 +54,7 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def pods_per_second_with_events(self) -> float:
-        """The same until the last event is written: writing them later does not help here."""
+        """The same until the last event is written, so that writing events later is no advantage."""
         whole = self.span + self.backlog
         return (self.n_pods - 1) / whole if whole else 0.0
 
@@ -64,7 +64,7 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def dropped_events(self) -> int:
-        """Pods without an event that says where they went."""
+        """Pods without an event that names their node."""
         return max(self.n_pods - self.events.get("Scheduled", 0), 0)
 
 
@@ -75,7 +75,7 @@ def append(path: Path, phase: Phase) -> None:
 
 
 def read(path: Path) -> list[Phase]:
-    """All phases of a raw file; of a step that was done twice, the last time counts."""
+    """All phases of a raw file; if a step was run twice, the last one counts."""
     try:
         phases = [msgspec.json.decode(line, type=Phase) for line in path.read_bytes().splitlines() if line]
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Runs the plan on one control plane, and says how far it is."""
+"""Runs the plan on one control plane, and reports progress."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from bench.e2e.record import Phase
 from bench.e2e.scene import Scene
 from bench.e2e.workload import Workload
 
-#: Nobody waits in line, and a sweep between phases is quick: the same for everybody.
+#: No request is queued, and the cleanup between phases is fast; the same for all schedulers.
 API_SERVER_ARGUMENTS = (
     "--enable-priority-and-fairness=false",
     "--max-requests-inflight=0",
     "--max-mutating-requests-inflight=0",
     "--delete-collection-workers=16",
 )
-#: Enough to see whether the choices are equal.
+#: Enough pods to compare choices.
 DECISION_PODS = 300
 LATENCY_PODS = 1000
 
 
-def pods_of(step: Step, workload: Workload, asked: int | None) -> int:
-    """How many pods a phase has."""
-    n_pods = asked or (LATENCY_PODS if step.mode is Mode.LATENCY else workload.pods)
+def pods_of(step: Step, workload: Workload, requested: int | None) -> int:
+    """The number of pods of a phase."""
+    n_pods = requested or (LATENCY_PODS if step.mode is Mode.LATENCY else workload.pods)
     if workload.fit_on_node:
         n_pods = min(n_pods, workload.fit_on_node * step.n_nodes)
     return min(n_pods, DECISION_PODS) if step.mode is Mode.DECISIONS else n_pods
@@ -48,7 +48,7 @@ async def run(
     n_pods: int | None,
     idle_seconds: float,
 ) -> None:
-    """Do all steps; each is appended to *raw* at once. After a failure, the rest of its workload is left out."""
+    """Run all steps; each is appended to *raw* at once. After a failure, the rest of its workload is skipped."""
     progress, failed = Progress(len(steps)), set[tuple[str, Mode]]()
     async with _cluster(idle_seconds) as (plane, api, scene):
         for step in steps:
@@ -86,7 +86,7 @@ async def _outcome(phase_run: PhaseRun, step: Step, n_pods: int) -> Phase:
 
 
 class Progress:
-    """One line on standard error for each phase."""
+    """Prints one line per phase on standard error."""
 
     def __init__(self, n_steps: int) -> None:
         self._n_steps = n_steps
@@ -98,14 +98,14 @@ class Progress:
         each = (time.monotonic() - self._began) / self._n_done
         left = each * (self._n_steps - self._n_done) / 60
         figures = phase.failure or (
-            f"{phase.pods_per_second:,.0f} pods/s, {phase.scheduler_ms:.2f} ms CPU a pod, first bind after "
-            f"{phase.start_to_first_bind:.1f} s, {phase.backlog:.1f} s of events left"
+            f"{phase.pods_per_second:,.0f} pods/s, {phase.scheduler_ms:.2f} ms CPU per pod, first bind after "
+            f"{phase.start_to_first_bind:.1f} s, {phase.backlog:.1f} s of event backlog"
         )
         self._say(f"{phase.step}: {figures}; about {left:.0f} min left")
 
     def skip(self, step: Step) -> None:
         self._n_done += 1
-        self._say(f"{step}: left out after the failure")
+        self._say(f"{step}: skipped after the failure")
 
     def _say(self, text: str) -> None:
         click.echo(f"[{self._n_done}/{self._n_steps}] {text}", err=True)

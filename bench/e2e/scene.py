@@ -1,6 +1,6 @@
-"""The cluster as a workload wants it before a phase: nodes, other objects, and pods that are on nodes already.
+"""Sets up the cluster for a phase: nodes, other objects, and pods that are already on nodes.
 
-Nodes and placed pods stay from phase to phase; only what a phase took away or added is mended.
+Nodes and placed pods stay from phase to phase; only the changes of a phase are reverted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _COLLECTIONS = {
     "PriorityClass": "/apis/scheduling.k8s.io/v1/priorityclasses",
 }
 _MERGE_PATCH = "application/merge-patch+json"
-#: The API server collects its garbage before the next phase, not in it.
+#: Time for the API server to collect garbage before the next phase.
 IDLE_SECONDS = 3.0
 
 
@@ -41,17 +41,17 @@ class _List(msgspec.Struct):
 
 
 class Scene:
-    """See the module's text."""
+    """See the module docstring."""
 
     def __init__(self, api: Api, *, idle_seconds: float = IDLE_SECONDS) -> None:
         self._api = api
         self._idle_seconds = idle_seconds
-        #: The workload, and the size, that the other objects and the placed pods are of.
+        #: The workload and the size for which the other objects and the placed pods were created.
         self._of: tuple[Workload, int] | None = None
 
     async def open(self) -> None:
-        """The namespaces, once."""
-        await self._api.ask_all(
+        """Create the namespaces, once."""
+        await self._api.send_all(
             Call(
                 "POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
             )
@@ -59,7 +59,7 @@ class Scene:
         )
 
     async def prepare(self, workload: Workload, n_nodes: int) -> None:
-        """Bring the cluster into the state that every phase of the workload begins with; it has no pods yet."""
+        """Bring the cluster into the initial state of the workload, without its pods."""
         await self._api.delete_all(PODS)
         await self._api.delete_all(EVENTS)
         if self._of != (workload, n_nodes):
@@ -73,27 +73,29 @@ class Scene:
         await asyncio.sleep(self._idle_seconds)
 
     async def release(self, workload: Workload, n_nodes: int) -> None:
-        """What the pods have been waiting for."""
+        """Make the change that lets the waiting pods be scheduled."""
         assert workload.release is not None
-        await self._api.ask_all(_release_calls(workload, n_nodes))
+        await self._api.send_all(_release_calls(workload, n_nodes))
 
     async def _leave(self) -> None:
         if self._of is not None:
             for each in self._of[0].objects:
-                await self._api.ask(Call("DELETE", f"{_collection(each)}/{each['metadata']['name']}"), fine=(404,))
+                await self._api.send(
+                    Call("DELETE", f"{_collection(each)}/{each['metadata']['name']}"), fine=(404,)
+                )
         await self._api.delete_all(_PLACED)
         await self._api.delete_all(_PLACED_EVENTS)
 
     async def _create_objects(self, workload: Workload) -> None:
-        await self._api.ask_all(Call("POST", _collection(each), each) for each in workload.objects)
+        await self._api.send_all(Call("POST", _collection(each), each) for each in workload.objects)
 
     async def _mend_nodes(self, workload: Workload, n_nodes: int) -> None:
         there = await self._named(NODES)
         wanted = {each["metadata"]["name"]: each for each in map(workload.node, range(n_nodes))}
-        await self._api.ask_all(Call("POST", NODES, wanted[name]) for name in wanted if name not in there)
+        await self._api.send_all(Call("POST", NODES, wanted[name]) for name in wanted if name not in there)
         await self._delete(NODES, there.keys() - wanted.keys())
         without = msgspec.json.encode({"metadata": {"labels": {LABEL: None}}})
-        await self._api.ask_all(
+        await self._api.send_all(
             Call("PATCH", f"{NODES}/{name}", without, _MERGE_PATCH)
             for name, each in there.items()
             if name in wanted and LABEL in each.metadata.labels
@@ -105,7 +107,7 @@ class Scene:
             return
         there = await self._named(_PLACED)
         wanted = (workload.placed_pod(i, n_nodes) for i in range(n_placed))
-        await self._api.ask_all(
+        await self._api.send_all(
             Call("POST", _PLACED, each) for each in wanted if each["metadata"]["name"] not in there
         )
         await self._api.delete_all(_PLACED_EVENTS)
@@ -115,7 +117,7 @@ class Scene:
         return {each.metadata.name: each for each in listed.items or ()}
 
     async def _delete(self, collection: str, names: Iterable[str]) -> None:
-        await self._api.ask_all((Call("DELETE", f"{collection}/{name}") for name in names), fine=(404,))
+        await self._api.send_all((Call("DELETE", f"{collection}/{name}") for name in names), fine=(404,))
 
 
 def _release_calls(workload: Workload, n_nodes: int) -> Iterable[Call]:

@@ -1,4 +1,4 @@
-"""Medians, spreads and ratios: all that the report computes."""
+"""Medians, spreads and ratios for the report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Figure = Callable[[Phase], float]
 
 
 class Spread(NamedTuple):
-    """The middle of some figures, and how far they reach."""
+    """The median, minimum and maximum of some figures."""
 
     median: float
     low: float
@@ -31,18 +31,18 @@ class Spread(NamedTuple):
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """The smallest value that so many percent of the values do not exceed."""
+    """The smallest value that at least this percentage of the values does not exceed."""
     ranked = sorted(values)
     return ranked[max(math.ceil(percent / 100 * len(ranked)), 1) - 1]
 
 
 def spread(phases: Iterable[Phase], who: Contestant, figure: Figure) -> Spread | None:
-    """Of one scheduler's phases."""
+    """The spread of a figure over the phases of one scheduler."""
     return Spread.of(figure(phase) for phase in phases if phase.step.scheduler is who)
 
 
 def ratio(phases: Iterable[Phase], figure: Figure) -> Spread | None:
-    """Bayplan's figure over that of the kube-scheduler of the same pair, for every pair that is complete."""
+    """The ratio of Bayplan's figure to kube-scheduler's, over all complete pairs."""
     by_pair: dict[int, dict[Contestant, float]] = {}
     for phase in phases:
         by_pair.setdefault(phase.step.pair, {})[phase.step.scheduler] = figure(phase)

@@ -1,7 +1,7 @@
 """Workloads of the end-to-end benchmark as data: files of bench/e2e/workloads.
 
-A string in a template may hold `{i}`, the number of the object, `{app}`, which counts to `apps` and starts again,
-and `{cpu}` and `{memory}`, which vary from pod to pod.
+A string in a template may contain `{i}`, the number of the object, `{app}`, the number modulo `apps`, and `{cpu}`
+and `{memory}`, which vary from pod to pod.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import yaml
 from bench.workload import filled, merge
 
 WORKLOADS = Path(__file__).parent / "workloads"
-#: Where the measured pods live, and where those live that are on nodes before.
+#: The namespace of the measured pods, and of the pods placed beforehand.
 NAMESPACE, PLACED_NAMESPACE = "bench", "bench-placed"
 WARM_UP = "warm-up"
-#: A label that no node has until a release gives it.
+#: A label that no node has before the release.
 LABEL = "bench"
 
 Object = dict[str, Any]
 
 
-class Placed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class EnabledPlugin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Pods that are on nodes before the scheduler starts."""
 
     per_node: int = 1
@@ -32,14 +32,14 @@ class Placed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class Churn(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Pods that come beside the measured ones, and never fit."""
+    """Pods that arrive during the measurement, and never fit."""
 
     every_ms: int = 200
     pod: Object = {}
 
 
 class Release(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What lets the pods go that were tried in vain: pods deleted, nodes labelled, or nodes added; so many."""
+    """The change that makes unschedulable pods fit: the number of pods deleted, nodes labelled, or nodes added."""
 
     delete: int = 0
     label: int = 0
@@ -51,34 +51,35 @@ class Workload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     name: str = ""
     description: str
-    #: How many pods are measured, unless the command line says otherwise.
+    #: The number of measured pods, unless set on the command line.
     pods: int
-    #: So many of them fit on a node; 0: more than there are.
+    #: How many of them fit on a node; 0 for no limit.
     fit_on_node: int = 0
     #: Merged over the standard pod.
     pod: Object = {}
     apps: int = 1
-    #: Services, priority classes and the like.
+    #: Services, priority classes and so on.
     objects: tuple[Object, ...] = ()
-    placed: Placed | None = None
+    placed: EnabledPlugin | None = None
     churn: Churn | None = None
     release: Release | None = None
-    #: A plugin of Bayplan's profile, as `path/to/file.py:Class`; kube-scheduler has the default profile alone.
+    #: A plugin of Bayplan's profile, as `path/to/file.py:Class`; kube-scheduler has only the default profile.
     plugin: str = ""
-    #: Whether the order of decisions is that of the pods' names, so that placements can be compared one by one.
+    #: Whether pods are decided in the order of their names, so that placements can be compared one by one.
     in_order: bool = True
-    #: Whether the null scheduler runs it as well.
+    #: Whether the null scheduler runs it too.
     has_null: bool = False
-    #: The only mode that makes sense.
+    #: Whether burst is the only mode that makes sense.
     burst_only: bool = False
-    #: Pods come when the scheduler is up, and count from then on: most of the work is done before the first bind.
+    #: Whether pods are created when the scheduler is ready, and measured from then on: most of the work is done
+    #: before the first bind.
     from_creation: bool = False
 
     def node(self, i: int) -> Object:
         return make_node(f"node-{i:05d}", i)
 
     def new_node(self, i: int) -> Object:
-        """A node that a release adds."""
+        """A node that the release adds."""
         return make_node(f"new-{i:05d}", i, {LABEL: "open"})
 
     def make_pod(self, i: int) -> Object:
@@ -95,7 +96,7 @@ class Workload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         return self._made(f"churn-{i:06d}", i, self.churn.pod, NAMESPACE)
 
     def warm_up_pod(self) -> Object:
-        """A pod that shows that the scheduler is up, and is nobody's business."""
+        """A pod that shows that the scheduler is ready; it is not measured."""
         pod = _standard_pod(WARM_UP, NAMESPACE)
         pod["metadata"]["labels"] = {"app": WARM_UP}
         return pod
@@ -105,12 +106,12 @@ class Workload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     @property
     def has_known_order(self) -> bool:
-        """Whether its choices can be compared, and say more than those of `basic`."""
+        """Whether comparing its choices is possible, and shows more than `basic` does."""
         return self.in_order and self.placed is None and not self.plugin
 
     @property
     def only_scheduled_events(self) -> bool:
-        """Whether no pod is told anything but where it went."""
+        """Whether the only event of each pod is the one that names its node."""
         return self.in_order and self.churn is None
 
     def _made(self, name: str, i: int, template: Object, namespace: str) -> Object:
@@ -155,7 +156,7 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Workload:
-    """The workload of this name; what is wrong with it, or with the name, ends the program."""
+    """The workload of this name; exits with a message if it is invalid or does not exist."""
     path = WORKLOADS / f"{name}.yaml"
     if not path.is_file():
         raise SystemExit(f"there is no workload {name!r}; there are: {', '.join(names())}")

@@ -1,4 +1,4 @@
-"""Two pods and three nodes; only nodes labelled cpu=true will do."""
+"""Two pods and three nodes; only nodes labelled cpu=true are accepted."""
 
 from pathlib import Path
 

@@ -1,11 +1,11 @@
-"""How to test a plugin of your own: `python -m pytest test_cpu_nodes.py`."""
+"""How to test your own plugin: `python -m pytest test_cpu_nodes.py`."""
 
 from pathlib import Path
 
 from bayplan.framework import Registry
 from bayplan.testing import Harness, make_node, make_pod
 
-# Loading it by reference is what the scheduler does, so a plugin that breaks the contract fails here.
+# The scheduler loads plugins by reference too, so a plugin that breaks the contract fails here.
 CpuNodes = Registry().add_reference(f"{Path(__file__).with_name('cpu_nodes.py')}:CpuNodes").plugin
 
 

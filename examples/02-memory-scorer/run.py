@@ -1,4 +1,4 @@
-"""Nodes by their memory, and what happens when one has more than 100 GiB of it."""
+"""Scores nodes by memory, and shows the error when one has more than 100 GiB."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The plugin's tests: one line for a node, one for what is expected."""
+"""Tests of the plugin: one line per node, one per expectation."""
 
 from pathlib import Path
 

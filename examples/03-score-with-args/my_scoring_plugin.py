@@ -3,14 +3,14 @@ from bayplan.framework import default_normalize
 
 
 class MyScoringArgs(Args):
-    """Under pluginConfig; whatever is not said there is as here."""
+    """The fields under pluginConfig, with their defaults."""
 
     label: str = "example.com/rank"
     reverse: bool = False
 
 
 class MyScoringPlugin(Plugin):
-    """Prefers the nodes whose label is the highest number; the lowest, with reverse."""
+    """Prefers the nodes with the highest number in the label; with reverse, the lowest."""
 
     name = "MyScoringPlugin"
     Args = MyScoringArgs

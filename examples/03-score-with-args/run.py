@@ -1,4 +1,4 @@
-"""The raw scores, the normalised ones, and what the plugin adds to each node's total."""
+"""Shows raw, normalised and weighted scores of the plugin."""
 
 from pathlib import Path
 

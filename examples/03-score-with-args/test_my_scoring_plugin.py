@@ -1,4 +1,4 @@
-"""What would need a mocked framework elsewhere."""
+"""Tests that need no mocked framework."""
 
 from pathlib import Path
 

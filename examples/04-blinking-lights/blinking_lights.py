@@ -10,4 +10,4 @@ class BlinkingLightScorer(Plugin):
         return nodes.label("example.com/blinking-lights").numbers(default=0)
 
     def normalize_score(self, state, pod, scores, nodes):
-        return scores * 100 // max(scores.max(), 1)  # nobody blinks: nobody divides by zero
+        return scores * 100 // max(scores.max(), 1)  # 1 if no node has a light, to avoid a division by zero

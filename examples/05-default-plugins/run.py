@@ -1,4 +1,4 @@
-"""The same pod with the default plugins and with others' weights: where the image is now counts more."""
+"""The same pod with the default plugins and with changed weights, which prefer the node that has the image."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The profile is the pod's choice: schedulerName."""
+"""Pods choose their profile with schedulerName."""
 
 from pathlib import Path
 

@@ -4,7 +4,7 @@ PAIR = "example.com/pair"
 
 
 class Pairs(Plugin):
-    """Pods with the label example.com/pair start in twos: the first waits for the second, at most a minute."""
+    """Pods with the label example.com/pair start in pairs: the first waits for the second, at most a minute."""
 
     name = "Pairs"
 
@@ -12,7 +12,7 @@ class Pairs(Plugin):
         pair = pod.labels.get(PAIR)
         if pair is None:
             return None
-        partner = next((held for held in self.handle.waiting_pods if held.pod.labels.get(PAIR) == pair), None)
+        partner = next((other for other in self.handle.waiting_pods if other.pod.labels.get(PAIR) == pair), None)
         if partner is None:
             return Status.wait(timeout_seconds=60)
         partner.allow(self.name)

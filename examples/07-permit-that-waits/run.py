@@ -1,4 +1,4 @@
-"""One pod waits for the other; one whose partner never comes is given back after a minute."""
+"""One pod waits for the other; a pod whose partner never comes is rejected after a minute."""
 
 from pathlib import Path
 

@@ -2,7 +2,7 @@ from bayplan import Plugin, Status
 
 
 class FlakyDisk(Plugin):
-    """Cannot prepare the disk of a pod the first time."""
+    """Fails to prepare the disk of each pod the first time."""
 
     name = "FlakyDisk"
 

@@ -8,7 +8,7 @@ class LicenceArgs(Args):
 
 
 class Licences(Plugin):
-    """So many pods with the annotation example.com/licence at a time, in the whole cluster."""
+    """Limits how many pods with the annotation example.com/licence run at a time in the cluster."""
 
     name = "Licences"
     Args = LicenceArgs
@@ -19,7 +19,7 @@ class Licences(Plugin):
         handle.informers.on_change(Pod, self._pod_changed)
 
     def carry_over(self, old):
-        self.taken = old.taken  # the very dictionary: pods on their way still end with the old instance
+        self.taken = old.taken  # the same dictionary: pods that are being bound still use the old instance
 
     def pre_filter(self, state, pod, nodes):
         if ANNOTATION not in pod.annotations:
@@ -33,7 +33,7 @@ class Licences(Plugin):
             self.taken[pod.uid] = pod.name
 
     def unreserve(self, state, pod, node_name):
-        self.taken.pop(pod.uid, None)  # also called when our reserve never was
+        self.taken.pop(pod.uid, None)  # also called if our reserve was never called
 
     def _pod_changed(self, old, new):
         if new is None or new.is_terminal:

@@ -1,4 +1,4 @@
-"""A seat is taken at Reserve, given back when the bind fails, and when the pod is gone."""
+"""A seat is taken at Reserve, and released when the bind fails or the pod is gone."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ def pod(name):
 
 
 with VirtualCluster(plugins=PLUGINS, configuration=(HERE / "scheduler.yaml").read_text()) as cluster:
-    profile = cluster.cluster.scheduler.scheduler.profiles["default-scheduler"]
+    profile = cluster.cluster.scheduler.core.profiles["default-scheduler"]
     taken = profile.plugins.plugins["Licences"].taken
 
     cluster.schedule(pod("first"))

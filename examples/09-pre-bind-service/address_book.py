@@ -9,7 +9,7 @@ class AddressBookArgs(Args):
 
 
 class AddressBook(Plugin):
-    """Has a service write down where a pod goes before it is bound. Without its consent there is no bind."""
+    """Registers the node of each pod with a service before the bind. If it refuses, the pod is not bound."""
 
     name = "AddressBook"
     Args = AddressBookArgs
@@ -19,8 +19,8 @@ class AddressBook(Plugin):
         try:
             async with aiohttp.ClientSession(timeout=timeout) as session:
                 entry = {"pod": pod.key, "node": node_name}
-                async with session.post(f"{self.args.url}/entries", json=entry) as answer:
-                    if answer.status != 201:
-                        return Status.failed(f"the address book says {answer.status}: {await answer.text()}")
+                async with session.post(f"{self.args.url}/entries", json=entry) as response:
+                    if response.status != 201:
+                        return Status.failed(f"the address book says {response.status}: {await response.text()}")
         except (aiohttp.ClientError, TimeoutError) as error:
             return Status.failed(f"the address book does not answer: {error}")

@@ -1,4 +1,4 @@
-"""A service that refuses one pod and writes down the others, and a cluster that asks it."""
+"""A service that refuses one pod and records the others, and a cluster that calls it."""
 
 import asyncio
 from pathlib import Path
@@ -28,7 +28,7 @@ async def write_down(request):
 
 
 async def serve():
-    """The service on a free port; its address."""
+    """Start the service on a free port; returns its runner and its URL."""
     app = web.Application()
     app.router.add_post("/entries", write_down)
     runner = web.AppRunner(app)
@@ -39,7 +39,7 @@ async def serve():
 
 
 async def condition(cluster, name):
-    """The pod's PodScheduled condition, as soon as there is one."""
+    """Wait for the pod's PodScheduled condition."""
     while True:
         pod = await cluster.get(f"/api/v1/namespaces/default/pods/{name}")
         for each in pod["status"].get("conditions", ()):

@@ -1,4 +1,4 @@
-"""Four pods wait for the first node; when it comes, they are tried in the plugin's order."""
+"""Four pods wait for the first node; when it is added, they are tried in the plugin's order."""
 
 from pathlib import Path
 

@@ -4,7 +4,7 @@ ANNOTATION = "example.com/minutes"
 
 
 class ShortestFirst(Plugin):
-    """Pods of higher priority first; among equals the one that says it is done soonest."""
+    """Pods of higher priority first; with equal priority, the one with the shortest declared run time."""
 
     name = "ShortestFirst"
 

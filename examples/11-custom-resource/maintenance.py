@@ -2,10 +2,10 @@ from bayplan import Action, ClusterEvent, Plugin, Status
 
 
 class MaintenanceWindows(Plugin):
-    """Nothing goes to a node that a Maintenance object names."""
+    """Rejects nodes that are named by a Maintenance object."""
 
     name = "MaintenanceWindows"
-    # When an object goes, or changes, a pod that was turned down is tried again.
+    # When an object changes or is deleted, rejected pods are retried.
     events_to_register = (ClusterEvent("maintenances.v1.example.com", Action.UPDATE | Action.DELETE),)
 
     def __init__(self, args, handle):

@@ -1,4 +1,4 @@
-"""The extender on a free port, a cluster of two nodes, and a pod that only one of them may have."""
+"""The extender on a free port, a cluster of two nodes, and a pod that only one of them accepts."""
 
 import asyncio
 from pathlib import Path
@@ -34,8 +34,8 @@ async def main():
         await cluster.until(lambda: len(cluster.scheduler.records) > 0)
         (record,) = cluster.scheduler.records
         print("p →", record.node_name)
-        for answer in record.extenders:
-            print(f"{answer.verb}: turned down {answer.failed}, left {answer.n_left}")
+        for call in record.extenders:
+            print(f"{call.verb}: turned down {call.failed}, left {call.n_left}")
     await runner.cleanup()
 
 

@@ -1,4 +1,4 @@
-"""Two trainings of four workers on three simulated nodes of eight cores: one runs, the other waits as a whole."""
+"""Two training jobs of four workers on three simulated nodes of eight cores: one runs, the other waits."""
 
 import asyncio
 from pathlib import Path

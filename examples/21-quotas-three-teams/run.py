@@ -1,4 +1,4 @@
-"""Three teams on three nodes of eight cores, in memory: who gets what, and who has to go."""
+"""Three teams on three nodes of eight cores, in memory: which pods are placed, and which are evicted."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ placed = {}
 
 
 def start(team, first=0, last=None):
-    """The replicas of a team's Deployment, one after another; what a pod evicts is gone at once."""
+    """Schedule the replicas of a team's Deployment, one after another; evicted pods are removed at once."""
     deployment = yaml.safe_load((HERE / f"{team}.yaml").read_text())["spec"]
     for i in range(first, last or deployment["replicas"]):
         schedule(make_pod(f"{team}-{i}", namespace=team, spec=deployment["template"]["spec"]))
@@ -37,7 +37,7 @@ def schedule(pod):
 
 
 def finish(name):
-    harness.scheduler.cache.remove_pod(placed.pop(name).uid)
+    harness.core.cache.remove_pod(placed.pop(name).uid)
 
 
 def show(title):

@@ -7,7 +7,7 @@ import pytest
 from bayplan import config
 from bayplan.framework import check_class
 from bayplan.plugins import BUILTIN, FAMILY
-from bayplan.scheduler import Scheduler, default_registry
+from bayplan.scheduler import default_registry, new_core
 
 #: Plugin → its extension points upstream (its interfaces).
 UPSTREAM_POINTS = {
@@ -54,5 +54,5 @@ def test_plugin_starts_in_a_profile(name: str) -> None:
     """With its default arguments, where there are defaults."""
     sort = name if "queueSort" in UPSTREAM_POINTS[name] else "PrioritySort"
     text = CONFIGURATION.format(name=name, sort=sort)
-    scheduler = Scheduler(config.load(text, source="test", catalogue=REGISTRY), REGISTRY)
+    scheduler = new_core(config.load(text, source="test", catalogue=REGISTRY), REGISTRY)
     assert name in scheduler.profiles["default-scheduler"].plugins.plugins

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bayplan import config
-from bayplan.cli.plugin_reference import class_names
+from bayplan.cli.plugin.reference import class_names
 from bayplan.scheduler import default_registry
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -10,7 +10,7 @@ import http.client
 import json
 import ssl
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,8 @@ from urllib.parse import urlencode
 
 Object = dict[str, Any]
 T = TypeVar("T")
+#: Seconds to wait for what takes a moment: so many that a busy machine is no reason to fail.
+PATIENCE = 60.0
 
 _DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _PATCHES = {
@@ -123,7 +125,7 @@ class Api:
 
     def watch(
         self, kind: str, *, namespace: str | None = None, timeout: float = 30, **options: str
-    ) -> Iterator[tuple[str, Object]]:
+    ) -> Generator[tuple[str, Object], None, None]:
         """(type, object) for every change, from `resourceVersion` if given, until the server ends the watch."""
         asked = {"watch": "true", "timeoutSeconds": str(int(timeout)), **options}
         path = f"{self._path(kind, namespace=namespace)}?{urlencode(asked)}"
@@ -246,7 +248,7 @@ def _decoded(answer: bytes) -> Object:
     return decoded if isinstance(decoded, dict) else {"message": decoded}
 
 
-def eventually(check: Callable[[], T | None], *, timeout: float = 10, interval: float = 0.05) -> T:
+def eventually(check: Callable[[], T | None], *, timeout: float = PATIENCE, interval: float = 0.05) -> T:
     """What `check` returns once that is true; the test fails with its last answer if it never is."""
     deadline = time.monotonic() + timeout
     while True:

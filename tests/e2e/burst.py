@@ -24,7 +24,7 @@ from tests.unit.cache.test_columns import shown
 
 from bayplan.cache import Cache
 from bayplan.model import Node, Pod
-from bayplan.service import SchedulerService
+from bayplan.shell.service import SchedulerService
 
 SCALE = float(os.environ.get("BAYPLAN_E2E_SCALE", "1"))
 N_PODS = max(int(5000 * SCALE), 20)
@@ -113,12 +113,13 @@ class Burst:
         """What the scheduler has counted, change by change, equals what a fresh cache makes of a list."""
 
         def is_quiet(service: SchedulerService) -> bool:
-            return service.scheduler.cache.n_assumed == 0 and not service.queue.pending_pods()
+            in_queue = any(service.queue.counts()) or service.queue.in_flight_events()["PodPopped"]
+            return service.core.cache.n_assumed == 0 and not in_queue
 
-        eventually(lambda: scheduler.ask(is_quiet), timeout=60)
+        eventually(lambda: scheduler.ask(is_quiet))
         wanted = fresh_columns(self.api.list("Node"), self.api.list("Pod"))
         try:
-            eventually(lambda: scheduler.ask(columns) == wanted, timeout=10, interval=1)
+            eventually(lambda: scheduler.ask(columns) == wanted, interval=1)
         except AssertionError:
             found = scheduler.ask(columns)
             assert {key: each for key, each in found.items() if each != wanted.get(key)} == {
@@ -146,7 +147,7 @@ class Burst:
 
 
 def columns(service: SchedulerService) -> Mapping[str, Any]:
-    return shown(service.scheduler.cache.snapshot())
+    return shown(service.core.cache.snapshot())
 
 
 def fresh_columns(nodes: Sequence[Object], pods: Sequence[Object]) -> Mapping[str, Any]:

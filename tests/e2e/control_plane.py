@@ -38,6 +38,7 @@ READY_SECONDS = 90  # a second or two on a quiet machine; CI machines are not qu
 # Below what systems hand out for outgoing connections (from 32768): a port that is free while the API server
 # restarts must not become somebody's source port, or that of a client that then connects to itself.
 _PORTS = range(20_000, 30_000)
+_handed_out: set[int] = set()
 _MEMORY = Path("/dev/shm")  # noqa: S108
 _MEMORY_NEEDED = 1 << 30  # etcd writes segments of 64 MB, and containers often have no more here
 
@@ -319,16 +320,20 @@ class ControlPlane:
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on."""
+    """A port of 127.0.0.1 that nobody listens on, and that was not given to another program of this test run: one
+    that is still starting does not listen yet."""
     while True:
         port = random.choice(_PORTS)  # noqa: S311
+        if port in _handed_out:
+            continue
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
-            return port
+        _handed_out.add(port)
+        return port
 
 
 def accepts(port: int) -> bool:

@@ -7,6 +7,7 @@ a token that the API server made for it, and it may write nowhere but to its fol
 from __future__ import annotations
 
 import http.client
+import os
 import ssl
 from collections.abc import Callable, Sequence
 
@@ -19,10 +20,18 @@ from tests.e2e.control_plane import READY_SECONDS, ControlPlane, free_port
 from tests.e2e.processes import Process
 
 from bayplan.cli import main
+from bayplan.deployment.permissions import AUTHENTICATION_READER
 
 NAMESPACE = "kube-system"
 FOLDER = "/etc/bayplan"
 RIGHTS = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+#: What every cluster's role for readers of the authentication's configuration allows.
+_LOOK_UP: Object = {
+    "apiGroups": [""],
+    "resources": ["configmaps"],
+    "verbs": ["get"],
+    "resourceNames": ["extension-apiserver-authentication"],
+}
 #: A read-only root file system, as far as a process that is not in a container can be given one.
 _READ_ONLY = """
 import errno, os, sys
@@ -82,7 +91,7 @@ class Deployed:
             "KUBECONFIG": str(self.plane.kubeconfig_for_token(self.name, self.token())),
             "HOME": "/nonexistent",
             "TMPDIR": str(self.folder / "tmp"),
-            "PYTHONPATH": str(self.folder),
+            "PYTHONPATH": os.pathsep.join(filter(None, (str(self.folder), os.environ.get("PYTHONPATH")))),
             "PYTHONDONTWRITEBYTECODE": "1",
         }
         self.process = self.plane.start(self.name, [PROGRAM, *arguments, *here], env=env)
@@ -103,7 +112,7 @@ class Deployed:
         try:
             connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
             return connection.getresponse().status
-        except OSError:
+        except (OSError, http.client.HTTPException):
             return 0
         finally:
             connection.close()
@@ -119,11 +128,12 @@ class Deployed:
                 self.plane.api.create(each)
         for kind in ("ClusterRole", "Role"):
             for role in (each for each in self.objects if each["kind"] == kind and each["rules"]):
-                eventually(lambda role=role: self._is_known(role))  # type: ignore[misc]
+                self._wait_until_known(role["rules"][0], role["metadata"].get("namespace", ""))
+        if any(each.get("roleRef", {}).get("name") == AUTHENTICATION_READER for each in self.objects):
+            self._wait_until_known(_LOOK_UP, NAMESPACE)
 
-    def _is_known(self, role: Object) -> bool:
-        """Whether the authorizer has heard of a role: it follows the objects at a little distance."""
-        rule = role["rules"][0]
+    def _wait_until_known(self, rule: Object, namespace: str) -> None:
+        """Wait until the authorizer has heard of a rule: it follows the objects at a little distance."""
         resource, _, subresource = rule["resources"][0].partition("/")
         attributes = {
             "verb": rule["verbs"][0],
@@ -131,14 +141,14 @@ class Deployed:
             "resource": resource,
             "subresource": subresource,
             "name": rule.get("resourceNames", [""])[0],
-            "namespace": role["metadata"].get("namespace", ""),
+            "namespace": namespace,
         }
         review = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SubjectAccessReview",
             "spec": {"user": self.user, "resourceAttributes": attributes},
         }
-        return bool(self.plane.api.create(review)["status"]["allowed"])
+        eventually(lambda: self.plane.api.create(review)["status"]["allowed"])
 
     def _write_files(self) -> None:
         (self.folder / "tmp").mkdir(parents=True)

@@ -11,8 +11,8 @@ from typing import Any
 import uvloop
 from tests.e2e.api import Api
 
-from bayplan.apiserver.http import HttpServer
-from bayplan.apiserver.server import ApiServer
+from bayplan.apiserver.api_server import ApiServer
+from bayplan.apiserver.transport.http_server import HttpServer
 from bayplan.clock import SystemClock
 
 START_SECONDS = 30

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.e2e.api import Api, Object, eventually
+from tests.e2e.api import Api, ApiError, Object, eventually
 from tests.e2e.binaries import MissingProgramError, _alone, _go, _say
 from tests.e2e.control_plane import ControlPlane, free_port
 from tests.e2e.objects import node, pod
@@ -109,9 +109,17 @@ def prepare(plane: ControlPlane) -> None:
 
 
 def is_established(api: Api, name: str) -> bool:
+    """Whether the API server takes objects of a definition: it says so, and both discovery and lists have them."""
+    definition = api.get("CustomResourceDefinition", name)
     # Null until somebody has looked at the definition.
-    conditions = api.get("CustomResourceDefinition", name).get("status", {}).get("conditions") or ()
-    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
+    conditions = definition.get("status", {}).get("conditions") or ()
+    if not any(each["type"] == "Established" and each["status"] == "True" for each in conditions):
+        return False
+    try:
+        api.list(definition["spec"]["names"]["kind"])
+    except (ApiError, KeyError):
+        return False
+    return True
 
 
 def start_original(plane: ControlPlane, configuration: Object) -> Process:

@@ -14,10 +14,10 @@ from types import TracebackType
 from typing import TypeVar
 
 from bayplan import config
-from bayplan.client import EventBroadcaster, KubeClient, Transport, event_client, load_access
+from bayplan.client import EventBroadcaster, HttpTransport, KubeClient, event_client, load_access
 from bayplan.clock import SystemClock
 from bayplan.scheduler import default_registry
-from bayplan.service import SchedulerService
+from bayplan.shell.service import SchedulerService
 
 T = TypeVar("T")
 START_SECONDS = 120.0
@@ -67,7 +67,7 @@ class InProcess:
     async def _main(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         clock, registry = SystemClock(), default_registry()
-        transport = Transport(load_access(str(self._kubeconfig)), clock)
+        transport = HttpTransport(load_access(str(self._kubeconfig)), clock)
         client, events = KubeClient(transport, clock), event_client(transport, clock)
         self.broadcaster = broadcaster = EventBroadcaster(events, clock)
         service = SchedulerService(config.default(registry), registry, client, broadcaster, clock=clock)

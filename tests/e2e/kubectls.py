@@ -7,15 +7,18 @@ import os
 import shutil
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from tests.e2e.api import PATIENCE
 from tests.e2e.binaries import require
 from tests.e2e.kubectl_texts import normalised
 
-COMMAND_SECONDS = 90
+COMMAND_SECONDS = 120
+POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -74,24 +77,39 @@ class Both:
     def __init__(self, real: Kubectl, embedded: Kubectl) -> None:
         self.real = real
         self.embedded = embedded
+        self.clusters = (real, embedded)
 
     def __call__(self, *arguments: str, stdin: str | None = None, code: int = 0, is_sorted: bool = False) -> str:
-        """Run a command on both; it must end with *code*, and print the same. Returns what that is."""
-        told = [_told(kubectl.run(*arguments, stdin=stdin), is_sorted) for kubectl in (self.real, self.embedded)]
+        """Run a command that writes on both; it must end with *code*, and print the same. Returns what that is."""
+        told = [_told(kubectl.run(*arguments, stdin=stdin), is_sorted) for kubectl in self.clusters]
         assert_same(arguments, *told)
         assert told[0].startswith(f"exit code {code}\n"), told[0]
         return told[0]
 
+    def at_rest(self, *arguments: str, stdin: str | None = None, code: int = 0, is_sorted: bool = False) -> str:
+        """The same for a command that may be run as often as one likes: it must print the same in the end.
+
+        Controllers, schedulers, caches and the writers of events follow in their own time, on either cluster.
+        """
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return self(*arguments, stdin=stdin, code=code, is_sorted=is_sorted)
+            except AssertionError:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(POLL_SECONDS)
+
     def each(self, *arguments: str, stdin: str | None = None) -> None:
         """Run a command on both that must succeed; what it prints is not looked at."""
-        for kubectl in (self.real, self.embedded):
+        for kubectl in self.clusters:
             done = kubectl.run(*arguments, stdin=stdin)
             assert done.code == 0, (kubectl.kubeconfig, arguments, done.err)
 
     def watch(self, *arguments: str, n_lines: int, meanwhile: Callable[[Kubectl], object]) -> str:
         """The same for a command that goes on; *meanwhile* is told which cluster it is for."""
         told = []
-        for kubectl in (self.real, self.embedded):
+        for kubectl in self.clusters:
             lines = kubectl.watch(*arguments, n_lines=n_lines, meanwhile=partial(meanwhile, kubectl))
             told.append(normalised("".join(lines)))
         assert_same(arguments, *told)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tests.e2e.api import Object
+from tests.e2e.api import Api, ApiError, Object, eventually
 
 
 def node(
@@ -52,3 +52,29 @@ def pod(
         "metadata": {"name": name, "namespace": namespace, "labels": dict(labels or {})},
         "spec": {"schedulerName": scheduler, "containers": [container], **spec},
     }
+
+
+def priority_class(name: str, value: int, *, policy: str = "PreemptLowerPriority") -> Object:
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+        "preemptionPolicy": policy,
+    }
+
+
+def create_priority_classes(api: Api, classes: Sequence[Object]) -> None:
+    """Create them, and wait until pods that name them are admitted: admission hears of them by a watch."""
+    api.create_many(classes)
+    for each in classes:
+        probe = pod("probe", priorityClassName=each["metadata"]["name"])
+        eventually(lambda probe=probe: _is_admitted(api, probe))  # type: ignore[misc]
+
+
+def _is_admitted(api: Api, probe: Object) -> bool:
+    try:
+        api.request("POST", "/api/v1/namespaces/default/pods?dryRun=All", probe)
+    except ApiError:
+        return False
+    return True

@@ -58,10 +58,15 @@ class Process:
         return self._popen.poll()
 
     def signal(self, number: signal.Signals) -> None:
-        """SIGSTOP and SIGCONT freeze and wake it, SIGKILL ends it without a word."""
+        """SIGCONT wakes it after `freeze`, SIGKILL ends it without a word."""
         self._popen.send_signal(number)
 
-    def wait(self, timeout: float = 30) -> int:
+    def freeze(self) -> None:
+        """Stop it until SIGCONT; nothing of it runs any more when this returns."""
+        self._popen.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.pid, os.WSTOPPED)
+
+    def wait(self, timeout: float = 60) -> int:
         return self._popen.wait(timeout)
 
     def kill(self) -> None:

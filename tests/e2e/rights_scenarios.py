@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from functools import cached_property
+from itertools import count
 
 from tests.e2e.api import ApiError, Object, eventually
 from tests.e2e.certificates import Pair
@@ -14,9 +15,10 @@ from tests.e2e.objects import node, pod
 from tests.e2e.request_audit import Asked, RequestAudit
 from tests.e2e.seen import bound_to, condition, events
 
-SECONDS = 60.0
 #: Of the role that every cluster has; the manifests bind it.
 LOOK_UP = Asked("", "configmaps", "get")
+#: The group of devices and claims; also the name of a class of all devices.
+DEVICES = "resource.k8s.io"
 
 
 class Case(Deployed):
@@ -79,7 +81,7 @@ class LooksUpLostBind(Scenario):
         case.api.create(_namespace(case.name))
         case.api.create(_broken_webhook(case.name))
         case.api.create(pod("probe", namespace=case.name, scheduler="nobody"))
-        eventually(lambda: _breaks_binds(case))
+        eventually(lambda: _breaks_binds(case, case.name))
         case.api.create(case.pod("lost", namespace=case.name))
 
     def is_done(self, case: Case) -> bool:
@@ -99,7 +101,7 @@ class Evicts(Scenario):
         other = f"{case.name}-full"
         case.api.create(node(other, cpu="1", labels={"cpu": "true"}))
         case.api.create(case.pod("victim", on=other, cpu="1"))
-        eventually(lambda: case.is_bound("victim"), timeout=SECONDS)
+        eventually(lambda: case.is_bound("victim"))
         case.api.create(case.pod("urgent", on=other, cpu="1", priorityClassName="system-node-critical"))
 
     def is_done(self, case: Case) -> bool:
@@ -127,6 +129,68 @@ class BindsVolumes(Scenario):
         claim = case.api.get("PersistentVolumeClaim", f"{case.name}-dynamic")
         selected = claim["metadata"].get("annotations", {}).get("volume.kubernetes.io/selected-node")
         return "claimRef" in volume["spec"] and selected == case.name
+
+
+class AllocatesDevices(Scenario):
+    """A pod with a claim gets a device."""
+
+    def act(self, case: Case) -> None:
+        _publish_devices(case)
+        case.api.create(_device_claim(f"{case.name}-device"))
+        case.api.create(case.pod("device", **_claiming(f"{case.name}-device")))
+
+    def is_done(self, case: Case) -> bool:
+        claim = case.api.get("ResourceClaim", f"{case.name}-device")
+        return case.is_bound("device") and "allocation" in claim["status"]
+
+
+class MakesClaims(Scenario):
+    """An extended resource that only devices provide: the claim is made for the pod."""
+
+    def act(self, case: Case) -> None:
+        _publish_devices(case)
+        case.api.create(case.pod("extended", **_using(_resource_name(case))))
+
+    def is_done(self, case: Case) -> bool:
+        return case.is_bound("extended")
+
+
+class GivesDevicesBack(Scenario):
+    """A bind that fails: the reservation is taken back, a claim that was made for the pod is deleted."""
+
+    def act(self, case: Case) -> None:
+        name = f"{case.name}-back"
+        _publish_devices(case)
+        case.api.create(_namespace(name))
+        case.api.create(_broken_webhook(name))
+        case.api.create(pod("probe", namespace=name, scheduler="nobody"))
+        eventually(lambda: _breaks_binds(case, name))
+        case.api.create(_device_claim("device", namespace=name))
+        case.api.create(case.pod("back", namespace=name, **_claiming("device")))
+        case.api.create(case.pod("back-extended", namespace=name, **_using(_resource_name(case))))
+
+    def is_done(self, case: Case) -> bool:
+        given = {Asked(DEVICES, "resourceclaims/status", "patch"), Asked(DEVICES, "resourceclaims", "delete")}
+        return given <= case.asked() - case.refused()
+
+
+class ReadsClaimsAgain(Scenario):
+    """A claim that somebody else changes all the time: after a conflict it is read again."""
+
+    def __init__(self) -> None:
+        self._numbers = count()
+
+    def act(self, case: Case) -> None:
+        _publish_devices(case)
+
+    def is_done(self, case: Case) -> bool:
+        name = f"busy-{next(self._numbers)}"
+        case.api.create(_device_claim(f"{case.name}-{name}"))
+        case.api.create(case.pod(name, **_claiming(f"{case.name}-{name}")))
+        for i in range(100):
+            case.api.patch("ResourceClaim", f"{case.name}-{name}", {"metadata": {"labels": {"i": str(i)}}})
+        case.api.delete("Pod", f"{case.name}-{name}")
+        return Asked(DEVICES, "resourceclaims", "get") in case.asked() - case.refused()
 
 
 class TellsTwice(Scenario):
@@ -176,6 +240,10 @@ SERVED: dict[Asked, Scenario] = {
     Asked("", "pods/status", "patch"): TellsWhy(),
     Asked("", "pods", "delete"): Evicts(),
     Asked("", "persistentvolumeclaims", "update"): BindsVolumes(),
+    Asked(DEVICES, "resourceclaims", "create"): MakesClaims(),
+    Asked(DEVICES, "resourceclaims", "get"): ReadsClaimsAgain(),
+    Asked(DEVICES, "resourceclaims/binding", "patch"): AllocatesDevices(),
+    Asked(DEVICES, "resourceclaims/status", "patch"): GivesDevicesBack(),
     Asked("events.k8s.io", "events", "create"): TellsTwice(),
     Asked("authentication.k8s.io", "tokenreviews", "create"): ServesMetricsToAccounts(),
     Asked("authorization.k8s.io", "subjectaccessreviews", "create"): ServesMetricsToAccounts(),
@@ -213,16 +281,53 @@ def _broken_webhook(name: str) -> Object:
     }
 
 
-def _breaks_binds(case: Case) -> bool:
+def _breaks_binds(case: Case, namespace: str) -> bool:
     """Whether the API server has heard of the webhook: asked with a dry run, as somebody who may bind."""
     target = {"apiVersion": "v1", "kind": "Node", "name": case.name}
     binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "probe"}, "target": target}
-    path = f"/api/v1/namespaces/{case.name}/pods/probe/binding"
+    path = f"/api/v1/namespaces/{namespace}/pods/probe/binding"
     try:
         case.api.request("POST", path, binding, options={"dryRun": "All"})
     except ApiError as error:
         return error.status == 500
     return False
+
+
+def _resource_name(case: Case) -> str:
+    return f"example.com/{case.name}"
+
+
+def _publish_devices(case: Case) -> None:
+    """Devices on the case's node, with a class that is also an extended resource; once."""
+    if looked_up(lambda: case.api.get("DeviceClass", DEVICES)) is None:
+        case.api.create(_device_object("DeviceClass", DEVICES, {}))
+    if looked_up(lambda: case.api.get("DeviceClass", case.name)) is None:
+        spec: Object = {"extendedResourceName": _resource_name(case)}
+        case.api.create(_device_object("DeviceClass", case.name, spec))
+        devices = [{"name": f"d{i}"} for i in range(100)]
+        pool = {"name": case.name, "generation": 1, "resourceSliceCount": 1}
+        spec = {"driver": "example.com", "nodeName": case.name, "pool": pool, "devices": devices}
+        case.api.create(_device_object("ResourceSlice", case.name, spec))
+
+
+def _device_object(kind: str, name: str, spec: Object, **metadata: str) -> Object:
+    return {"apiVersion": f"{DEVICES}/v1", "kind": kind, "metadata": {"name": name, **metadata}, "spec": spec}
+
+
+def _device_claim(name: str, namespace: str = "default") -> Object:
+    """For one device of any kind."""
+    request = {"name": "device", "exactly": {"deviceClassName": DEVICES}}
+    return _device_object("ResourceClaim", name, {"devices": {"requests": [request]}}, namespace=namespace)
+
+
+def _claiming(name: str) -> Object:
+    """The fields of a pod with that claim."""
+    return {"resourceClaims": [{"name": "device", "resourceClaimName": name}]}
+
+
+def _using(resource: str) -> Object:
+    """The fields of a pod that wants one of an extended resource."""
+    return {"containers": [{"name": "main", "image": "pause", "resources": {"limits": {resource: "1"}}}]}
 
 
 def _storage_class(name: str, provisioner: str) -> Object:

@@ -6,7 +6,7 @@ of its own for the API server, or does to it what others should not see, starts 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tests.e2e.api import Api, ApiError, Object, eventually
@@ -14,6 +14,10 @@ from tests.e2e.control_plane import ControlPlane
 
 #: What the API server keeps on making itself.
 _ITS_OWN = {"/api/v1/componentstatuses", "/apis/apiregistration.k8s.io/v1/apiservices"}
+_MADE_LATE = {
+    *(f"/api/v1/namespaces/{name}" for name in ("default", "kube-node-lease", "kube-public", "kube-system")),
+    "/api/v1/namespaces/default/services/kubernetes",
+}
 _AT_ONCE = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
 
 
@@ -30,7 +34,7 @@ class SharedControlPlane:
     def get(self) -> ControlPlane:
         if self._plane is None:
             self._plane = ControlPlane(self._make_folder(), programs=self._programs).__enter__()
-            self._before = {path for path, _ in objects(self._plane.api)}
+            self._before = _when_complete(self._plane.api)
         return self._plane
 
     def sweep(self) -> None:
@@ -43,7 +47,7 @@ class SharedControlPlane:
             self.close()
             return
         # Events about the sweep, objects made anew by nobody: a second look finds the rest, or nothing.
-        eventually(lambda: not self._delete_new(plane.api), timeout=30)
+        eventually(lambda: not self._delete_new(plane.api))
 
     def _delete_new(self, api: Api) -> bool:
         """Whether there was anything."""
@@ -58,16 +62,40 @@ class SharedControlPlane:
             self._plane = None
 
 
+def _when_complete(api: Api) -> set[str]:
+    """The paths of what a new API server makes itself, once all of it is there: some comes after it is ready."""
+    found: set[str] = set()
+
+    def is_complete() -> bool:
+        nonlocal found
+        before, found = found, {path for path, _ in objects(api)}
+        return found == before and found >= _MADE_LATE
+
+    eventually(is_complete, interval=1)
+    return found
+
+
 def objects(api: Api) -> Iterator[tuple[str, Object]]:
     """Path and object, of everything that can be listed and deleted."""
     for path, kind in api.collections("list", "delete"):
         if path in _ITS_OWN:
             continue
-        for found in api.request("GET", path)["items"]:
+        for found in _listed(api, path):
             metadata = found["metadata"]
             prefix, plural = path.rsplit("/", 1)
             where = f"/namespaces/{metadata['namespace']}" if "namespace" in metadata else ""
             yield f"{prefix}{where}/{plural}/{metadata['name']}", {**found, "kind": kind}
+
+
+def _listed(api: Api, path: str) -> Sequence[Object]:
+    try:
+        items: Sequence[Object] = api.request("GET", path)["items"]
+    except ApiError as error:
+        # A kind whose definition was deleted may be discovered a little longer.
+        if error.status != 404:
+            raise
+        return ()
+    return items
 
 
 def _delete(api: Api, path: str, found: Object) -> None:

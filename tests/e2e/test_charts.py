@@ -119,7 +119,7 @@ def test_helm_makes_the_same(
     [
         pytest.param(
             ["--set-file=configuration={folder}/alone.yaml"],
-            "without an election all 2 replicas would schedule at the same time",
+            "without leader election all 2 replicas would schedule at the same time",
             id="replicas without an election",
         ),
         pytest.param(

@@ -147,7 +147,7 @@ def test_a_watch_from_a_forgotten_version_expires(server: Server) -> None:
     api.create(config_map("b"))
     server.forget_history()
 
-    ((type_, status),) = api.watch("ConfigMap", namespace="default", resourceVersion=str(since), timeout=10)
+    ((type_, status),) = api.watch("ConfigMap", namespace="default", resourceVersion=str(since))
 
     assert type_ == "ERROR"
     assert (status["kind"], status["status"], status["reason"], status["code"]) == (
@@ -160,7 +160,7 @@ def test_a_watch_from_a_forgotten_version_expires(server: Server) -> None:
     listed = api.request("GET", CONFIG_MAPS)
     position = str(version_of(listed))
     last = api.create(config_map("c"))
-    watch = api.watch("ConfigMap", namespace="default", resourceVersion=position, timeout=10)
+    watch = api.watch("ConfigMap", namespace="default", resourceVersion=position)
     assert seen_of(*next(watch)) == ("ADDED", "c", version_of(last))
 
 
@@ -171,7 +171,7 @@ def test_bookmarks_tell_how_far_a_quiet_watch_has_seen(server: Server) -> None:
     options = {"allowWatchBookmarks": "true", "labelSelector": "of=nobody", "resourceVersion": str(since)}
     events: list[tuple[str, Object]] = []
     watching = threading.Thread(
-        target=lambda: events.extend(api.watch("ConfigMap", namespace="default", timeout=6, **options))
+        target=lambda: events.extend(api.watch("ConfigMap", namespace="default", timeout=10, **options))
     )
     watching.start()
     time.sleep(1)  # the watch is to be there first
@@ -198,7 +198,7 @@ def test_initial_events_end_with_a_bookmark(server: Server) -> None:
     for name in ("a", "b"):
         api.create(config_map(name))
     options = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
-    watch = api.watch("ConfigMap", namespace="default", timeout=10, **options)
+    watch = api.watch("ConfigMap", namespace="default", timeout=30, **options)
     initial = []
     for type_, obj in watch:
         if type_ == "BOOKMARK":

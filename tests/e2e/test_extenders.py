@@ -34,7 +34,6 @@ from bayplan.testing import Harness
 pytestmark = pytest.mark.e2e
 
 ROOT = Path(__file__).parents[2]
-SETTLE_SECONDS = 30.0
 
 
 # --- live comparison --------------------------------------------------------------------------------------
@@ -107,14 +106,14 @@ def _play(plane: ControlPlane, start: Callable[[Object], Any], case: Case) -> Se
     with FakeExtender(answers) as extender:
         process = start({"extenders": [{"urlPrefix": extender.url, **case.extender}]})
         plane.api.create(pod("p"))
-        eventually(lambda: is_settled(plane.api, "p"), timeout=SETTLE_SECONDS)
+        eventually(lambda: is_settled(plane.api, "p"))
         process.stop()
         found = plane.api.get("Pod", "p")
         said = condition(found) or {}
         message = said.get("message", "").replace(extender.url, "URL") or None
         path, body = extender.requests[0]
     plane.api.delete("Pod", "p")
-    eventually(lambda: not plane.api.list("Pod", namespace="default"), timeout=SETTLE_SECONDS)
+    eventually(lambda: not plane.api.list("Pod", namespace="default"))
     # Among nodes that rank alike the choice is free.
     node_name = found["spec"].get("nodeName") if case.node else None
     return Seen((path, _comparable(body)), said.get("reason"), message, node_name)
@@ -248,7 +247,7 @@ def _behind(plane: ControlPlane, home: Home, *, has_cluster: bool) -> dict[str, 
     }
     scheduler = plane.start_scheduler(configuration, arguments=["--vmodule=schedule_one=10"])
     plane.api.create(home.pod)
-    eventually(lambda: is_settled(plane.api, "p"), timeout=SETTLE_SECONDS)
+    eventually(lambda: is_settled(plane.api, "p"))
     chosen = bound_to(plane.api, "p")
     if chosen is None:
         return {}
@@ -278,9 +277,9 @@ def _serve(
     plane.start("extender", command)
     (extender,) = yaml.safe_load(printed.stdout)["extenders"]
     if extender["urlPrefix"].startswith("https"):
-        eventually(lambda: accepts(port), timeout=SETTLE_SECONDS)
+        eventually(lambda: accepts(port))
     else:
-        eventually(lambda: _answers(f"http://127.0.0.1:{port}/readyz"), timeout=SETTLE_SECONDS)
+        eventually(lambda: _answers(f"http://127.0.0.1:{port}/readyz"))
     assert extender["nodeCacheCapable"] is has_cluster
     return dict(extender)
 
@@ -312,7 +311,7 @@ def test_a_stock_scheduler_shows_who_it_is(control_plane: ControlPlane, tmp_path
     control_plane.start_scheduler({"extenders": [extender]})
     control_plane.api.create(home.pod)
 
-    eventually(lambda: bound_to(control_plane.api, "p") in ("a", "c"), timeout=SETTLE_SECONDS)
+    eventually(lambda: bound_to(control_plane.api, "p") in ("a", "c"))
 
 
 def test_the_copy_of_a_request_is_comparable() -> None:

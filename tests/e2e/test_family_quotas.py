@@ -20,7 +20,7 @@ from tests.e2e.family_harness import (
     settled,
     start_original,
 )
-from tests.e2e.objects import node, pod
+from tests.e2e.objects import create_priority_classes, node, pod, priority_class
 
 pytestmark = [pytest.mark.e2e, pytest.mark.family]
 
@@ -36,7 +36,12 @@ CONFIGURATION: Object = {
         }
     ]
 }
-PRIORITIES = {"low": 1, "middle": 10, "high": 100, "patient": 1}
+PRIORITY_CLASSES = [
+    priority_class("low", 1),
+    priority_class("middle", 10),
+    priority_class("high", 100),
+    priority_class("patient", 1, policy="Never"),
+]
 NAMESPACES = ("team-a", "team-b")
 #: After a change of a quota, until schedulers have surely heard of it before they hear of a pod.
 HEARD_SECONDS = 1.0
@@ -67,7 +72,7 @@ def play(
     """Play a scenario with the scheduler that *start* starts; which pods were bound, per step."""
     api = plane.api
     prepare(plane)
-    api.create_many([_priority_class(name) for name in PRIORITIES])
+    create_priority_classes(api, PRIORITY_CLASSES)
     api.create_many([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in NAMESPACES])
     api.create_many([node(name, cpu=str(cpu)) for name, cpu in scenario["nodes"].items()])
     api.create_many([_quota(*each) for each in scenario["quotas"].items()])
@@ -119,16 +124,6 @@ def _quota(namespace: str, amounts: list[int]) -> Object:
     return {
         "apiVersion": API_VERSION, "kind": "ElasticQuota", "metadata": meta, "spec": {"min": low, "max": high},
     }  # fmt: skip
-
-
-def _priority_class(name: str) -> Object:
-    return {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": name},
-        "value": PRIORITIES[name],
-        "preemptionPolicy": "Never" if name == "patient" else "PreemptLowerPriority",
-    }
 
 
 def _bound(api: Api) -> Object:

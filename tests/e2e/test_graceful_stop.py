@@ -19,7 +19,8 @@ pytestmark = pytest.mark.e2e
 
 #: So many that a busy test process notices the first ones bound long before the last one is decided.
 BURST = 2000
-STOP_SECONDS = 15.0
+#: What Kubernetes gives a pod to end.
+STOP_SECONDS = 30.0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
@@ -33,7 +34,7 @@ def test_a_burst_is_left_in_order(
     plane.api.create_many([pod(f"pod-{i:04}") for i in range(BURST)])
 
     scheduler = start_bayplan(plane)
-    eventually(lambda: len(audit.successes()) > BURST // 20, interval=0.01)
+    eventually(lambda: len(audit.successes()) > BURST // 100, interval=0.01)
     scheduler.signal(number)
     asked = time.monotonic()
 
@@ -50,7 +51,7 @@ def test_a_burst_is_left_in_order(
     assert told >= bound
 
     start_bayplan(plane)
-    eventually(lambda: len(audit.successes()) == BURST, timeout=60, interval=0.2)
+    eventually(lambda: len(audit.successes()) == BURST, interval=0.2)
 
 
 HOLD = """

@@ -14,8 +14,8 @@ from tests.e2e.api import Api, Object
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.random_objects import RandomObjects
 
-from bayplan.apiserver.exchange import Request
-from bayplan.apiserver.server import ApiServer
+from bayplan.apiserver.api_server import ApiServer
+from bayplan.apiserver.transport.api_messages import ApiRequest
 from bayplan.clock import SystemClock
 
 pytestmark = pytest.mark.e2e
@@ -55,7 +55,7 @@ def ask_embedded(server: ApiServer) -> Ask:
     def ask(method: str, path: str, body: Any, content_type: str, options: dict[str, str]) -> tuple[int, Object]:
         data = b"" if body is None else json.dumps(body).encode()
         query = {key: [value] for key, value in options.items()}
-        answer = server.handle(Request(method, path, query, data, content_type))
+        answer = server.handle(ApiRequest(method, path, query, data, content_type))
         return answer.status, json.loads(answer.body)
 
     return ask

@@ -97,7 +97,7 @@ def test_beside_a_stock_scheduler(both: tuple[ControlPlane, BindingAudit]) -> No
     def are_bound() -> bool:
         return all("nodeName" in each["spec"] for each in plane.api.list("Pod"))
 
-    eventually(are_bound, timeout=60, interval=0.5)
+    eventually(are_bound, interval=0.5)
     users: dict[str, set[str]] = {}
     for bind in audit.binds():
         users.setdefault(bind.user, set()).add(bind.pod.removeprefix("default/").rpartition("-")[0])

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import pytest
-from tests.e2e.api import Api, ApiError, Object, eventually
+from tests.e2e.api import Api, Object, eventually
 from tests.e2e.bayplan import start_bayplan
 from tests.e2e.control_plane import ControlPlane
-from tests.e2e.objects import node, pod
+from tests.e2e.objects import create_priority_classes, node, pod, priority_class
 from tests.e2e.seen import Kubelets, Residue, bound_to, check_same, events, is_settled
 
 pytestmark = pytest.mark.e2e
@@ -16,21 +16,11 @@ pytestmark = pytest.mark.e2e
 Scenario = Callable[[Api, Kubelets], None]
 #: The classes that pods of the scenarios name; one of them takes nobody's place.
 PRIORITY_CLASSES: Sequence[Object] = [
-    {
-        "apiVersion": "scheduling.k8s.io/v1",
-        "kind": "PriorityClass",
-        "metadata": {"name": name},
-        "value": value,
-        "preemptionPolicy": policy,
-    }
-    for name, value, policy in (
-        ("low", 100, "PreemptLowerPriority"),
-        ("high", 1000, "PreemptLowerPriority"),
-        ("higher", 2000, "PreemptLowerPriority"),
-        ("polite", 1000, "Never"),
-    )
+    priority_class("low", 100),
+    priority_class("high", 1000),
+    priority_class("higher", 2000),
+    priority_class("polite", 1000, policy="Never"),
 ]
-SETTLE_SECONDS = 30.0
 
 
 @pytest.fixture
@@ -46,7 +36,7 @@ def residues(start_control_plane: Callable[..., ControlPlane]) -> Callable[..., 
             plane.api.create_many(nodes)
             with Kubelets(plane.api) as kubelets:
                 start(plane)
-                _make_priority_classes(plane.api)
+                create_priority_classes(plane.api, PRIORITY_CLASSES)
                 scenario(plane.api, kubelets)
             found.append(Residue(plane.api, ended=kubelets.ended.values(), any_node=any_node))
             plane.close()
@@ -55,34 +45,18 @@ def residues(start_control_plane: Callable[..., ControlPlane]) -> Callable[..., 
     return play
 
 
-def _make_priority_classes(api: Api) -> None:
-    """Make them, and wait until the API server admits pods that name them."""
-    api.create_many(PRIORITY_CLASSES)
-    for each in PRIORITY_CLASSES:
-        probe = pod("probe", priorityClassName=each["metadata"]["name"])
-        eventually(lambda probe=probe: _is_admitted(api, probe))  # type: ignore[misc]
-
-
-def _is_admitted(api: Api, probe: Object) -> bool:
-    try:
-        api.request("POST", "/api/v1/namespaces/default/pods?dryRun=All", probe)
-    except ApiError:
-        return False
-    return True
-
-
 def _put(api: Api, body: Object) -> None:
     """Create a pod and wait for what the scheduler says to it, so that both see the same order."""
     api.create(body)
     name = body["metadata"]["name"]
-    eventually(lambda: is_settled(api, name), timeout=SETTLE_SECONDS)
+    eventually(lambda: is_settled(api, name))
 
 
 def _put_bound(api: Api, body: Object) -> str:
     _put(api, body)
     name = body["metadata"]["name"]
-    node_name = eventually(lambda: bound_to(api, name), timeout=SETTLE_SECONDS)
-    eventually(lambda: _has_event(api, name, "Scheduled"), timeout=SETTLE_SECONDS)
+    node_name = eventually(lambda: bound_to(api, name))
+    eventually(lambda: _has_event(api, name, "Scheduled"))
     return node_name
 
 
@@ -130,7 +104,7 @@ def _preempt(api: Api, kubelets: Kubelets) -> None:
         _put(api, pod("preemptor", cpu="2", priorityClassName="high"))
         eventually(lambda: api.get("Pod", "preemptor")["status"].get("nominatedNodeName") == "b")
         assert bound_to(api, "preemptor") is None
-    eventually(lambda: _has_event(api, "preemptor", "Scheduled"), timeout=SETTLE_SECONDS)
+    eventually(lambda: _has_event(api, "preemptor", "Scheduled"))
     for victim in ("victim-1", "victim-2"):
         eventually(lambda victim=victim: _has_event(api, victim, "Preempted"))  # type: ignore[misc]
 
@@ -246,14 +220,14 @@ def _mix(api: Api, kubelets: Kubelets) -> None:
         _put(api, pod("vip", cpu="2", priorityClassName="high", **_on("b")))
         eventually(lambda: api.get("Pod", "vip")["status"].get("nominatedNodeName") == "b")
     eventually(lambda: _has_event(api, "filler", "Preempted"))
-    eventually(lambda: _has_event(api, "vip", "Scheduled"), timeout=SETTLE_SECONDS)
+    eventually(lambda: _has_event(api, "vip", "Scheduled"))
     for waiting in MIXED_WAITING:
         if "schedulingGates" not in waiting["spec"]:
             eventually(lambda name=waiting["metadata"]["name"]: _has_event(api, name, "FailedScheduling"))  # type: ignore[misc]
     api.patch("Node", "a", {"metadata": {"labels": {"disk": "ssd"}}})
     api.patch("Pod", "gated", {"spec": {"schedulingGates": None}})
     for name in ("nowhere", "gated"):
-        eventually(lambda name=name: _has_event(api, name, "Scheduled"), timeout=SETTLE_SECONDS)  # type: ignore[misc]
+        eventually(lambda name=name: _has_event(api, name, "Scheduled"))  # type: ignore[misc]
 
 
 def test_a_bit_of_everything_leaves_the_same_behind(residues: Callable[..., tuple[Residue, Residue]]) -> None:

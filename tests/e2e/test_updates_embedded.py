@@ -12,8 +12,8 @@ import pytest
 from tests.e2e.api import Object
 from tests.e2e.control_plane import ControlPlane
 
-from bayplan.apiserver.exchange import Request
-from bayplan.apiserver.server import ApiServer
+from bayplan.apiserver.api_server import ApiServer
+from bayplan.apiserver.transport.api_messages import ApiRequest
 from bayplan.clock import SystemClock
 
 pytestmark = pytest.mark.e2e
@@ -73,7 +73,7 @@ def ask_real(plane: ControlPlane) -> Ask:
 
 def ask_embedded(server: ApiServer) -> Ask:
     def ask(method: str, path: str, body: Any) -> tuple[int, Object]:
-        answer = server.handle(Request(method, path, body=b"" if body is None else json.dumps(body).encode()))
+        answer = server.handle(ApiRequest(method, path, body=b"" if body is None else json.dumps(body).encode()))
         return answer.status, json.loads(answer.body)
 
     return ask

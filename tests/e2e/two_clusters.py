@@ -18,10 +18,10 @@ from tests.e2e.bayplan import PROGRAM
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.processes import ProcessGroup
 
-from bayplan.apiserver.kubelets import Kubelets
-from bayplan.client import KubeClient, Transport, load_access
+from bayplan.apiserver.simulation.kubelets import Kubelets
+from bayplan.client import HttpTransport, KubeClient, load_access
 from bayplan.clock import SystemClock
-from bayplan.controllers.manager import Manager
+from bayplan.controllers.manager import ControllerManager
 
 #: What `bayplan up` has no counterpart of: annotations on nodes that only a kubelet reads.
 CONTROLLERS = "*,-ttl-controller"
@@ -52,8 +52,8 @@ class SimulatedKubelets:
     async def _main(self) -> None:
         self._loop = asyncio.get_running_loop()
         clock = SystemClock()
-        client = KubeClient(Transport(load_access(str(self._kubeconfig)), clock), clock)
-        manager = Manager(client, clock, ())
+        client = KubeClient(HttpTransport(load_access(str(self._kubeconfig)), clock), clock)
+        manager = ControllerManager(client, clock, ())
         manager.add(Kubelets)
         self._task = asyncio.create_task(manager.run())
         self._started.set()

@@ -14,7 +14,7 @@ import h2.events
 import h2.settings
 from tests.integration.scripted_server import authority, ca_pem
 
-from bayplan.client import ClusterAccess, Transport, Trust
+from bayplan.client import ClusterAccess, HttpTransport, Trust
 from bayplan.clock import SystemClock
 
 Settings = dict[h2.settings.SettingCodes, int]
@@ -67,10 +67,12 @@ class Http2Server:
             peer.cut()
         await self._server.wait_closed()
 
-    def transport(self, **options: Any) -> Transport:
+    def transport(self, **options: Any) -> HttpTransport:
         assert self._server is not None
         port = self._server.sockets[0].getsockname()[1]
-        return Transport(ClusterAccess(f"https://127.0.0.1:{port}", Trust(ca=ca_pem())), SystemClock(), **options)
+        return HttpTransport(
+            ClusterAccess(f"https://127.0.0.1:{port}", Trust(ca=ca_pem())), SystemClock(), **options
+        )
 
 
 class Peer(asyncio.Protocol):

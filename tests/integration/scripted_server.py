@@ -13,7 +13,7 @@ import msgspec
 import trustme
 from aiohttp import web
 
-from bayplan.client import Certificate, ClusterAccess, Identity, Pem, Transport, Trust
+from bayplan.client import AuthInfo, Certificate, ClusterAccess, HttpTransport, Pem, Trust
 from bayplan.clock import SystemClock
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -116,9 +116,11 @@ class ScriptedServer:
     def url(self) -> str:
         return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
 
-    def transport(self, identity: Identity | None = None, trust: Trust | None = None, **options: Any) -> Transport:
-        access = ClusterAccess(self.url, trust or Trust(ca=ca_pem()), identity or Identity())
-        return Transport(access, SystemClock(), **options)
+    def transport(
+        self, auth_info: AuthInfo | None = None, trust: Trust | None = None, **options: Any
+    ) -> HttpTransport:
+        access = ClusterAccess(self.url, trust or Trust(ca=ca_pem()), auth_info or AuthInfo())
+        return HttpTransport(access, SystemClock(), **options)
 
     @property
     def n_connections(self) -> int:
@@ -149,7 +151,7 @@ class RawServer:
             await writer.drain()
         writer.close()
 
-    def transport(self) -> Transport:
+    def transport(self) -> HttpTransport:
         assert self._server is not None
         port = self._server.sockets[0].getsockname()[1]
-        return Transport(ClusterAccess(f"http://127.0.0.1:{port}"), SystemClock())
+        return HttpTransport(ClusterAccess(f"http://127.0.0.1:{port}"), SystemClock())

@@ -18,10 +18,17 @@ import trustme
 from bayplan.client import NotFoundError
 from bayplan.clock import SystemClock
 from bayplan.observe.health import Check, HealthChecks, HealthResults
-from bayplan.observe.instruments import Counter, Registry
-from bayplan.server import Authenticator, Authorizer, Endpoints, SecureServer, ServingError, ServingOptions
+from bayplan.observe.instruments import Counter, MetricsRegistry
+from bayplan.server import (
+    DelegatingAuthenticator,
+    DelegatingAuthorizer,
+    Endpoints,
+    SecureServer,
+    ServingError,
+    ServingOptions,
+)
 from bayplan.server.secure import CLIENT_CA_PATH
-from bayplan.server.tls import self_signed
+from bayplan.server.serving_certificates import self_signed
 
 pytestmark = pytest.mark.asyncio
 
@@ -85,7 +92,7 @@ def _trusting_anybody() -> ssl.SSLContext:
 
 @asynccontextmanager
 async def serving(cluster: Cluster | None = None, **options: Any) -> AsyncIterator[Served]:
-    results, registry, clock = HealthResults(), Registry(), SystemClock()
+    results, registry, clock = HealthResults(), MetricsRegistry(), SystemClock()
     registry.add(Counter("seen_total", "Seen."))
     trouble: list[str] = []
     ready = HealthChecks("readyz", [Check("shutdown", lambda: trouble[0] if trouble else None)], results)
@@ -103,8 +110,8 @@ async def serving(cluster: Cluster | None = None, **options: Any) -> AsyncIterat
     server = SecureServer(
         ServingOptions(**{"port": 0, **options}),
         endpoints,
-        Authenticator(cluster, clock),
-        Authorizer(cluster, clock),
+        DelegatingAuthenticator(cluster, clock),
+        DelegatingAuthorizer(cluster, clock),
         clock,
         cluster=cluster,
     )

@@ -12,7 +12,7 @@ from bayplan import config
 from bayplan.client import EventBroadcaster, KubeClient
 from bayplan.clock import SystemClock
 from bayplan.scheduler import default_registry
-from bayplan.service import SchedulerService
+from bayplan.shell.service import SchedulerService
 from bayplan.testing import make_node, make_pod
 
 pytestmark = pytest.mark.asyncio
@@ -79,16 +79,16 @@ async def test_changes_wait_for_the_decision() -> None:
     )
     nodes = [make_node(name) for name in "abc"]
     for node in nodes:
-        service._changed(None, node)
-    service._changed(None, make_pod("p"))
+        service.feed.object_changed(None, node)
+    service.feed.object_changed(None, make_pod("p"))
     stop = asyncio.Event()
     scheduling = asyncio.create_task(service.schedule(stop))
 
     await asked.wait()
-    cache = service.scheduler.cache
-    service._changed(nodes[0], None)
-    service._changed(nodes[1], None)
-    service._changed(None, make_node("d"))
+    cache = service.core.cache
+    service.feed.object_changed(nodes[0], None)
+    service.feed.object_changed(nodes[1], None)
+    service.feed.object_changed(None, make_node("d"))
     assert cache.n_nodes == 3
     may_answer.set()
     await asyncio.wait_for(cluster.bound.wait(), 10)

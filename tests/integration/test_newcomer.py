@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from bayplan.client import KubeClient, Transport, load_access
+from bayplan.client import HttpTransport, KubeClient, load_access
 from bayplan.clock import SystemClock
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "first-plugin.md"
@@ -91,7 +91,7 @@ class Terminal:
 
 async def with_client(kubeconfig: Path, work: Callable[[KubeClient], Awaitable[Any]]) -> Any:
     clock = SystemClock()
-    client = KubeClient(Transport(load_access(str(kubeconfig)), clock), clock)
+    client = KubeClient(HttpTransport(load_access(str(kubeconfig)), clock), clock)
     try:
         return await work(client)
     finally:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bayplan.model.meta import condition_of
+from bayplan.model.kube_object import condition_of
 from bayplan.testing import VirtualCluster, make_node, make_pod
 
 CONFIGURATION = """
@@ -207,12 +207,12 @@ class Rule(Plugin):
     cluster.wait(2)
     service = cluster.cluster.scheduler
     assert service is not None
-    old = service.scheduler.profiles["default-scheduler"].plugins.plugins["Rule"]
+    old = service.core.profiles["default-scheduler"].plugins.plugins["Rule"]
     assert old.pods == {"first"}  # type: ignore[attr-defined]
     rule.write_text(counting + "# changed\n")
     cluster.wait(2)
     cluster.schedule(make_pod("second"))
-    new = service.scheduler.profiles["default-scheduler"].plugins.plugins["Rule"]
+    new = service.core.profiles["default-scheduler"].plugins.plugins["Rule"]
     assert old.pods == {"first"}  # type: ignore[attr-defined]
     assert new.pods == {"first", "second"}  # type: ignore[attr-defined]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import msgspec
 import pytest
 import uvloop
 import yaml
@@ -22,15 +23,17 @@ from tests.integration.scripted_server import (
 from bayplan.client import (
     USER_AGENT,
     ApiError,
+    AuthInfo,
     ClusterAccess,
     ConflictError,
-    Identity,
-    Transport,
+    HttpTransport,
     TransportError,
     Trust,
     load_access,
 )
 from bayplan.clock import SystemClock
+
+decode = msgspec.json.decode
 
 pytestmark = pytest.mark.asyncio
 
@@ -48,12 +51,12 @@ async def slow(request: web.Request) -> web.StreamResponse:
 
 
 async def test_request_and_headers() -> None:
-    bearer = Identity(token="secret", impersonate=(("Impersonate-User", "jane"),))  # noqa: S106
+    bearer = AuthInfo(token="secret", impersonate=(("Impersonate-User", "jane"),))  # noqa: S106
     async with ScriptedServer(echo) as server:
         transport = server.transport(bearer)
-        reply = await transport.request("POST", "/api/v1/x", {"a": 1}, query={"fieldSelector": "a!=b,c"})
+        reply = await transport.request_bytes("POST", "/api/v1/x", {"a": 1}, query={"fieldSelector": "a!=b,c"})
         await transport.close()
-    assert reply == {"path": "/api/v1/x?fieldSelector=a%21%3Db%2Cc", "body": '{"a":1}'}
+    assert decode(reply) == {"path": "/api/v1/x?fieldSelector=a%21%3Db%2Cc", "body": '{"a":1}'}
     headers = server.seen[0].headers
     assert headers["User-Agent"] == USER_AGENT
     assert headers["Authorization"] == "Bearer secret"
@@ -65,7 +68,7 @@ async def test_connection_is_kept() -> None:
     async with ScriptedServer(echo) as server:
         transport = server.transport()
         for _ in range(10):
-            await transport.request("GET", "/x")
+            await transport.request_bytes("GET", "/x")
         await transport.close()
     assert server.n_connections == 1
 
@@ -83,7 +86,7 @@ async def test_connections_are_bounded_and_first_come_first_served() -> None:
 
     async with ScriptedServer(count) as server:
         transport = server.transport(max_connections=4)
-        await asyncio.gather(*(transport.request("GET", f"/{i}") for i in range(60)))
+        await asyncio.gather(*(transport.request_bytes("GET", f"/{i}") for i in range(60)))
         await transport.close()
     assert most <= 4
     assert server.n_connections == 4
@@ -117,9 +120,9 @@ async def test_refusals_have_the_servers_words() -> None:
     async with ScriptedServer(refuse) as server:
         transport = server.transport()
         with pytest.raises(ConflictError, match="already assigned"):
-            await transport.request("POST", "/x")
+            await transport.request_bytes("POST", "/x")
         with pytest.raises(ApiError) as refused:
-            await transport.request("GET", "/x")
+            await transport.request_bytes("GET", "/x")
         await transport.close()
     assert (refused.value.status, refused.value.retry_after) == (429, 3.0)
     assert server.n_connections == 1
@@ -132,8 +135,8 @@ async def test_last_word_before_sending() -> None:
     async with ScriptedServer(echo) as server:
         transport = server.transport()
         with pytest.raises(PermissionError):
-            await transport.request("POST", "/x", before_send=refuse)
-        await transport.request("GET", "/y")
+            await transport.request_bytes("POST", "/x", before_send=refuse)
+        await transport.request_bytes("GET", "/y")
         await transport.close()
     assert [each.path for each in server.seen] == ["/y"]
 
@@ -141,7 +144,7 @@ async def test_last_word_before_sending() -> None:
 @pytest.mark.parametrize("path", ["x", "/a b", "/a\r\nX: y", "/é"])
 async def test_odd_paths_are_refused(path: str) -> None:
     with pytest.raises(ValueError, match="not a path"):
-        await Transport(ClusterAccess("http://x"), SystemClock()).request("GET", path)
+        await HttpTransport(ClusterAccess("http://x"), SystemClock()).request_bytes("GET", path)
 
 
 # --- bad connections --------------------------------------------------------------------------------------
@@ -155,7 +158,7 @@ async def test_cut_request_is_not_repeated() -> None:
         transport = server.transport()
         for method in ("POST", "GET"):
             with pytest.raises(TransportError) as failure:
-                await transport.request(method, "/x")
+                await transport.request_bytes(method, "/x")
             assert failure.value.sent
         await transport.close()
     assert [each.method for each in server.seen] == ["POST", "GET"]
@@ -171,9 +174,9 @@ async def test_kept_connection_that_died_costs_a_get_nothing() -> None:
 
     async with ScriptedServer(cut_second) as server:
         transport = server.transport()
-        assert [await transport.request("GET", "/x") for _ in range(2)] == [{"n": 1}, {"n": 3}]
+        assert [await transport.request_bytes("GET", "/x") for _ in range(2)] == [b'{"n":1}', b'{"n":3}']
         with pytest.raises(TransportError):
-            await transport.request("POST", "/x")
+            await transport.request_bytes("POST", "/x")
         await transport.close()
     assert n_requests == 4
 
@@ -181,9 +184,9 @@ async def test_kept_connection_that_died_costs_a_get_nothing() -> None:
 async def test_server_that_closes_idle_connections() -> None:
     async with ScriptedServer(echo, keep_alive_seconds=0.1) as server:
         transport = server.transport()
-        await transport.request("POST", "/x")
+        await transport.request_bytes("POST", "/x")
         await asyncio.sleep(1.3)
-        await transport.request("POST", "/x")
+        await transport.request_bytes("POST", "/x")
         await transport.close()
     assert server.n_connections == 2
 
@@ -192,7 +195,7 @@ async def test_refused_connection_was_not_sent() -> None:
     async with ScriptedServer(echo) as server:
         transport = server.transport()
     with pytest.raises(TransportError, match=r"cannot connect to https://127\.0\.0\.1") as failure:
-        await transport.request("POST", "/x")
+        await transport.request_bytes("POST", "/x")
     assert not failure.value.sent
 
 
@@ -200,7 +203,7 @@ async def test_slow_server_is_given_up() -> None:
     async with ScriptedServer(slow) as server:
         transport = server.transport(timeout_seconds=0.2)
         with pytest.raises(TransportError, match="time limit") as failure:
-            await transport.request("POST", "/x")
+            await transport.request_bytes("POST", "/x")
         assert failure.value.sent
         with pytest.raises(TransportError, match="time limit"):
             async with transport.stream("/x"):
@@ -215,25 +218,25 @@ async def test_cancelled_request_leaves_no_reply_behind() -> None:
 
     async with ScriptedServer(sometimes_slow) as server:
         transport = server.transport(max_connections=1)
-        task = asyncio.create_task(transport.request("GET", "/slow"))
-        waiting = asyncio.create_task(transport.request("GET", "/waiting"))
+        task = asyncio.create_task(transport.request_bytes("GET", "/slow"))
+        waiting = asyncio.create_task(transport.request_bytes("GET", "/waiting"))
         await asyncio.sleep(0.1)
         task.cancel()
-        assert await waiting == {"path": "/waiting"}
-        assert await transport.request("GET", "/next") == {"path": "/next"}
+        assert decode(await waiting) == {"path": "/waiting"}
+        assert decode(await transport.request_bytes("GET", "/next")) == {"path": "/next"}
         await transport.close()
 
 
 async def test_closing_fails_what_is_under_way() -> None:
     async with ScriptedServer(slow) as server:
         transport = server.transport(max_connections=1)
-        tasks = [asyncio.create_task(transport.request("GET", "/x")) for _ in range(3)]
+        tasks = [asyncio.create_task(transport.request_bytes("GET", "/x")) for _ in range(3)]
         await asyncio.sleep(0.1)
         await transport.close()
         results = await asyncio.gather(*tasks, return_exceptions=True)
         assert [type(each) for each in results] == [TransportError] * 3
         with pytest.raises(TransportError, match="the client is closed"):
-            await transport.request("GET", "/x")
+            await transport.request_bytes("GET", "/x")
 
 
 @pytest.mark.parametrize(
@@ -275,13 +278,13 @@ async def test_unknown_authority_is_not_trusted() -> None:
     async with ScriptedServer(echo) as server:
         transport = server.transport(trust=Trust())
         with pytest.raises(TransportError, match="certificate is not trusted"):
-            await transport.request("GET", "/x")
+            await transport.request_bytes("GET", "/x")
         for trust in (Trust(insecure=True), Trust(ca_pem(), server_name="scripted.example")):
             transport = server.transport(trust=trust)
-            await transport.request("GET", "/x")
+            await transport.request_bytes("GET", "/x")
             await transport.close()
         with pytest.raises(TransportError, match="certificate is not trusted: Hostname mismatch"):
-            await server.transport(trust=Trust(ca_pem(), server_name="other.example")).request("GET", "/x")
+            await server.transport(trust=Trust(ca_pem(), server_name="other.example")).request_bytes("GET", "/x")
 
 
 async def test_client_certificate_of_a_kubeconfig(tmp_path: Path) -> None:
@@ -298,11 +301,11 @@ async def test_client_certificate_of_a_kubeconfig(tmp_path: Path) -> None:
         }
         path = tmp_path / "config"
         path.write_text(yaml.safe_dump(config))
-        transport = Transport(load_access(str(path)), SystemClock())
-        await transport.request("GET", "/x")
+        transport = HttpTransport(load_access(str(path)), SystemClock())
+        await transport.request_bytes("GET", "/x")
         await transport.close()
         with pytest.raises(TransportError):
-            await server.transport().request("GET", "/x")
+            await server.transport().request_bytes("GET", "/x")
 
 
 async def test_renewed_token_is_shown_after_a_401(tmp_path: Path) -> None:
@@ -313,12 +316,12 @@ async def test_renewed_token_is_shown_after_a_401(tmp_path: Path) -> None:
         return answer({}) if request.headers["Authorization"] == "Bearer new" else refusal(401, "Unauthorized")
 
     async with ScriptedServer(check) as server:
-        transport = server.transport(Identity(token_file=str(token)))
+        transport = server.transport(AuthInfo(token_file=str(token)))
         with pytest.raises(ApiError) as refused:
-            await transport.request("POST", "/x")
+            await transport.request_bytes("POST", "/x")
         assert refused.value.status == 401
         token.write_text("new")
-        await transport.request("POST", "/x")
+        await transport.request_bytes("POST", "/x")
         await transport.close()
     assert [each.headers["Authorization"] for each in server.seen] == ["Bearer old", "Bearer old", "Bearer new"]
 
@@ -335,7 +338,7 @@ async def test_stream_comes_piece_by_piece_and_can_be_cut() -> None:
             await asyncio.sleep(0.02)
         return cut(request) if request.path == "/cut" else response
 
-    async def read(transport: Transport, path: str) -> bytes:
+    async def read(transport: HttpTransport, path: str) -> bytes:
         async with transport.stream(path) as body:
             return b"".join([piece async for piece in body])
 
@@ -389,14 +392,16 @@ def _under_uvloop() -> None:
     async def exercise() -> None:
         async with ScriptedServer(echo) as server:
             transport = server.transport(max_connections=3)
-            replies = await asyncio.gather(*(transport.request("POST", f"/{i}", {"i": i}) for i in range(50)))
-            assert [each["body"] for each in replies] == [f'{{"i":{i}}}' for i in range(50)]
+            replies = await asyncio.gather(
+                *(transport.request_bytes("POST", f"/{i}", {"i": i}) for i in range(50))
+            )
+            assert [decode(each)["body"] for each in replies] == [f'{{"i":{i}}}' for i in range(50)]
             async with transport.stream("/s") as body:
                 assert b"/s" in b"".join([piece async for piece in body])
             await transport.close()
         assert server.n_connections == 4
         with pytest.raises(TransportError):
-            await server.transport().request("GET", "/x")
+            await server.transport().request_bytes("GET", "/x")
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(exercise())

@@ -17,7 +17,7 @@ from tests.integration.scripted_server import ScriptedServer, answer, cut, refus
 from bayplan.client import KubeClient
 from bayplan.clock import SystemClock
 from bayplan.model import Node
-from bayplan.watch.informers import Informers
+from bayplan.watch.informers import InformerFactory
 
 pytestmark = pytest.mark.asyncio
 
@@ -106,11 +106,11 @@ class Fast(SystemClock):
 
 
 @asynccontextmanager
-async def watching(nodes: FakeNodes) -> AsyncIterator[tuple[Informers, ScriptedServer]]:
+async def watching(nodes: FakeNodes) -> AsyncIterator[tuple[InformerFactory, ScriptedServer]]:
     async with ScriptedServer(nodes.serve) as server:
         clock = Fast()
         client = KubeClient(server.transport(), clock)
-        informers = Informers(client, clock)
+        informers = InformerFactory(client, clock)
         informers.lister(Node)
         informers.start()
         try:
@@ -120,7 +120,7 @@ async def watching(nodes: FakeNodes) -> AsyncIterator[tuple[Informers, ScriptedS
             await client.close()
 
 
-async def settle(informers: Informers, nodes: FakeNodes) -> None:
+async def settle(informers: InformerFactory, nodes: FakeNodes) -> None:
     """Until the copy equals the store."""
     async with asyncio.timeout(20):
         while {each.name: each.resource_version for each in informers.lister(Node).list()} != {
@@ -232,7 +232,7 @@ async def test_server_that_comes_late() -> None:
     async with ScriptedServer(nodes.serve) as server:
         transport = server.transport()
     client = KubeClient(transport, Fast())
-    informers = Informers(client, Fast())
+    informers = InformerFactory(client, Fast())
     informers.lister(Node)
     informers.start()
     await asyncio.sleep(0.1)

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from bayplan.conformance import Context, read_lines, run
-from bayplan.conformance.api import judge
+from bayplan.conformance.api_requests import verify
 from bayplan.scheduler import default_registry
 
-RECORDING = Path(__file__).parent / "golden" / "api-v1.36.4.jsonl.gz"
+GOLDEN = Path(__file__).parent / "golden"
+RECORDING = GOLDEN / "api-v1.36.4.jsonl.gz"
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +26,13 @@ def test_all_recorded_requests_are_identical(context: Context) -> None:
     report = run([RECORDING], context)
 
     assert report.identical == report.total == 369, report.to_text()
+
+
+def test_all_requests_about_devices_are_identical(context: Context) -> None:
+    """Claims, templates, slices and classes, valid and invalid ones, and the claims of pods."""
+    report = run([GOLDEN / "api-claims-v1.36.4.jsonl.gz"], context)
+
+    assert report.identical == report.total == 340, report.to_text()
 
 
 @pytest.fixture(scope="module")
@@ -49,11 +57,11 @@ def test_every_difference_is_found(
     change: dict[str, Any],
     where: str,
 ) -> None:
-    """A judge that finds everything identical is worth nothing."""
+    """A verifier that finds everything identical is worth nothing."""
     tampered = copy.deepcopy(exchanges[name])
     tampered["steps"][step].update(change)
 
-    label, differences = list(judge(tampered, context))[step]
+    label, differences = list(verify(tampered, context))[step]
 
     assert label.startswith(f"{step} ")
     assert where in [difference.where for difference in differences]
@@ -74,7 +82,7 @@ def test_differing_failures_are_found(
     tampered = copy.deepcopy(exchanges["pod: create, get, list, delete"])
     tampered["steps"][5]["answer"][path] = value
 
-    _, differences = list(judge(tampered, context))[5]
+    _, differences = list(verify(tampered, context))[5]
 
     assert where in [difference.where for difference in differences]
 
@@ -84,9 +92,9 @@ def test_words_of_findings_may_differ(exchanges: dict[str, dict[str, Any]], cont
     tampered = copy.deepcopy(exchanges["errors: values"])
     answer = tampered["steps"][3]["answer"]
     answer["message"] = "other words"
-    _, differences = list(judge(tampered, context))[3]
+    _, differences = list(verify(tampered, context))[3]
     assert differences == []
 
     answer["details"]["causes"][0]["field"] = "spec.other"
-    _, differences = list(judge(tampered, context))[3]
+    _, differences = list(verify(tampered, context))[3]
     assert [difference.where for difference in differences] == ["answer.fields[0]"]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from bayplan.conformance import Context, Difference, read_lines
-from bayplan.conformance.decision import judge, outcome_of
+from bayplan.conformance.decisions import outcome_of, verify
 from bayplan.scheduler import default_registry
 
 RECORDING = Path(__file__).parent / "golden" / "decisions-v1.36.4.jsonl.gz"
@@ -30,7 +30,7 @@ def context() -> Context:
 
 def differences(line: Line) -> Iterator[tuple[str, Difference]]:
     """All that we do otherwise, with the step it is in."""
-    for label, found in judge(line, context()):
+    for label, found in verify(line, context()):
         for difference in found:
             yield f"seed {line['seed']}, {label}", difference
 
@@ -58,7 +58,7 @@ def test_the_recording_is_whole() -> None:
     }
 
 
-# --- the judge sees what differs ----------------------------------------------------------------------
+# --- the verifier sees differences ---------------------------------------------------------------------
 
 
 @cache
@@ -150,7 +150,7 @@ def _find_no_node(step: Step) -> None:
     ],
     ids=lambda value: value.__name__.strip("_").replace("_", " ") if callable(value) else "",
 )
-def test_judge_notices_a_difference(outcome: str, change: Callable[[Step], None], where: str) -> None:
+def test_verifier_notices_a_difference(outcome: str, change: Callable[[Step], None], where: str) -> None:
     """A recording that says anything else is reported, at the step and the place."""
     line, number = recorded(outcome)
     line = copy.deepcopy({**line, "steps": line["steps"][: number + 1]})

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bayplan.conformance import Context, read_lines, run
-from bayplan.conformance.extender import judge
+from bayplan.conformance.extender_calls import verify
 from bayplan.scheduler import default_registry
 
 RECORDING = Path(__file__).parent / "golden" / "extenders-v1.36.4.jsonl.gz"
@@ -81,9 +81,9 @@ def test_every_difference_is_found(
     change: Callable[[dict[str, Any]], None],
     where: str,
 ) -> None:
-    """A judge that finds everything identical is worth nothing."""
+    """A verifier that finds everything identical is worth nothing."""
     tampered = copy.deepcopy(cases[case])
     change(tampered)
-    ((_, differences),) = judge(tampered, context)
+    ((_, differences),) = verify(tampered, context)
 
     assert where in [difference.where for difference in differences]

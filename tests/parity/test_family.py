@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.plugins.gangs import gang_configuration, make_group, make_member
+from tests.unit.plugins.gangs.support import gang_configuration, make_group, make_member
 
-from bayplan.conformance import Context, Report, judge_lines, read_lines
+from bayplan.conformance import ConformanceReport, Context, read_lines, verify_lines
 from bayplan.conformance.gang import started
 from bayplan.conformance.replay import Timing
 from bayplan.scheduler import default_registry
@@ -27,7 +27,7 @@ SCENARIOS = {"gang": 38, "quota": 39, "toleration": 30, "allocatable": 25, "pods
 def test_recorded_scenarios_are_identical(kind: str) -> None:
     """Every step of every scenario of the kind comes out as recorded."""
     lines = [line for line in read_lines(RECORDING) if line["kind"] == kind]
-    report = Report(list(judge_lines(lines, Context(default_registry()))))
+    report = ConformanceReport(list(verify_lines(lines, Context(default_registry()))))
 
     assert report.total == sum(len(line.get("steps", "1")) for line in lines)
     assert report.passed, report.to_text()
@@ -55,7 +55,7 @@ def gang_line() -> Line:
 def judged(line: Line, **step: Any) -> list[str]:
     """Where the only step of *line*, changed by *step*, differs."""
     changed = {**line, "steps": [{**line["steps"][0], **step}]}
-    (found,) = judge_lines([changed], Context(default_registry()))
+    (found,) = verify_lines([changed], Context(default_registry()))
     return [difference.where for difference in found.differences]
 
 
@@ -65,7 +65,7 @@ def judged(line: Line, **step: Any) -> list[str]:
     ids=["as recorded", "one less", "a group less", "a group more"],
 )
 def test_every_other_number_of_pods_is_found(gang_line: Line, bound: Line, where: list[str]) -> None:
-    """A judge that finds everything identical is worth nothing."""
+    """A verifier that finds everything identical is worth nothing."""
     assert judged(gang_line, bound_per_group=bound) == where
 
 
@@ -89,7 +89,7 @@ def test_another_order_is_found() -> None:
     """Two pods the other way round are a difference."""
     line = next(line for line in read_lines(RECORDING) if line["kind"] == "order")
     order = [line["order"][1], line["order"][0], *line["order"][2:]]
-    (step,) = judge_lines([{**line, "order": order}], Context(default_registry()))
+    (step,) = verify_lines([{**line, "order": order}], Context(default_registry()))
 
     assert [difference.where for difference in step.differences] == ["order[0]", "order[1]"]
 

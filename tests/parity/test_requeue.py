@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bayplan.conformance import Context, read_lines, run
-from bayplan.conformance.requeue import judge
+from bayplan.conformance.requeues import verify
 from bayplan.scheduler import default_registry
 
 RECORDING = Path(__file__).parent / "golden" / "requeue-v1.36.4.jsonl.gz"
@@ -45,9 +45,9 @@ def first() -> dict[str, Any]:
 def test_every_difference_is_found(
     first: dict[str, Any], context: Context, pod: str, change: dict[str, Any], where: str
 ) -> None:
-    """A judge that finds everything identical is worth nothing."""
+    """A verifier that finds everything identical is worth nothing."""
     tampered = {**first, "result": {**first["result"], pod: {**first["result"][pod], **change}}}
-    ((label, differences),) = judge(tampered, context)
+    ((label, differences),) = verify(tampered, context)
 
     assert label == "update Node n0"
     assert where in [difference.where for difference in differences]

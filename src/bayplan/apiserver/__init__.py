@@ -1,11 +1,12 @@
 """The embedded cluster: a Kubernetes API server in one process, with simulated nodes and their controllers.
 
-The way of a request, each station a module or a subpackage:
+Life of a request:
 
-    http ─▶ rest (routes, verbs) ─▶ codec (schemas: unknown fields, Go's JSON form) ─▶ patches, apply
-                                ─▶ strategies (defaults, rules of a kind) ─▶ admission ─▶ store ─▶ watches
+    transport ─▶ rest (routes, verbs) ─▶ codec (schemas, unknown fields, Go's JSON form) ─▶ patches, apply
+              ─▶ registry ─▶ strategies (defaults, validation) ─▶ admission ─▶ storage ─▶ watches
 
-Everything between `http` and `store` is synchronous and takes its time from an injected clock: a request is an
-`exchange.Request`, an answer an `exchange.Response`, whether it came over a socket or from the same process
-(`local`). Controllers and kubelets are clients like any other.
+`api_server` builds these and connects them. Everything between `transport` and `storage` is synchronous and
+takes its time from an injected clock. A request is an `ApiRequest` and its result an `ApiResponse`, whether it
+came over a socket or from the same process (`transport.local_transport`). `cluster` adds the simulated kubelets
+(`simulation`), the controllers and a scheduler, which are clients like any other.
 """

@@ -11,30 +11,32 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from bayplan.apiserver.kubelets import Kubelets, Pace
-from bayplan.apiserver.local import LocalTransport
-from bayplan.apiserver.manifests import Applier, read_manifests
-from bayplan.apiserver.server import ApiServer
-from bayplan.apiserver.simulated_nodes import make_nodes
+from bayplan.apiserver.api_server import ApiServer
+from bayplan.apiserver.simulation.device_publisher import DevicePublisher, check_devices
+from bayplan.apiserver.simulation.kubelets import Kubelets, Pace
+from bayplan.apiserver.simulation.manifest_applier import ManifestApplier, read_manifests
+from bayplan.apiserver.simulation.simulated_devices import SimulatedDevices, parse_devices
+from bayplan.apiserver.simulation.simulated_nodes import make_nodes
+from bayplan.apiserver.transport.local_transport import LocalTransport
 from bayplan.client import EventBroadcaster, KubeClient
 from bayplan.clock import SystemClock
 from bayplan.config import default
 from bayplan.controllers.controller import Controller
 from bayplan.controllers.crds import install
-from bayplan.controllers.manager import CLUSTER, FAMILY, Manager
-from bayplan.model.meta import condition_of
+from bayplan.controllers.manager import CLUSTER_CONTROLLERS, SCHEDULER_PLUGINS_CONTROLLERS, ControllerManager
+from bayplan.model.kube_object import condition_of
 from bayplan.process.reloading import Reloader
 from bayplan.scheduler import default_registry
-from bayplan.service import SchedulerService
+from bayplan.shell.service import SchedulerService
 
 if TYPE_CHECKING:
-    from bayplan.apiserver.http import HttpServer
+    from bayplan.apiserver.transport.http_server import HttpServer
     from bayplan.config import Loaded
     from bayplan.framework import Clock, Registry
 
@@ -45,12 +47,12 @@ START_SECONDS: Final = 60.0
 
 
 class Cluster:
-    """See the module's text.
+    """See the module docstring.
 
-    *nodes* is how many, or the Node objects. *configuration* is a loaded KubeSchedulerConfiguration, with the
-    registry it was loaded with; without one the default profile runs. *reload* reads it again with other plugins;
-    with it, a plugin's file that is saved is at work before the next cycle. *manifests* are
-    there before the scheduler is. *data* is a folder that outlives the process.
+    *nodes* is how many, or the Node objects; *devices* is what every node has, as in `"gpu=8"`. *configuration*
+    is a loaded KubeSchedulerConfiguration, with the registry it was loaded with; without one the default profile
+    runs. *reload* reads it again with other plugins; with it, a plugin's file that is saved is at work before the
+    next cycle. *manifests* are there before the scheduler is. *data* is a folder that outlives the process.
     """
 
     def __init__(
@@ -58,12 +60,13 @@ class Cluster:
         nodes: int | Sequence[dict[str, Any]] = 0,
         *,
         zones: int = 1,
+        devices: Sequence[SimulatedDevices | str] = (),
         configuration: Loaded | None = None,
         registry: Registry | None = None,
         reload: Callable[[Registry], Loaded] | None = None,
         manifests: str | Sequence[dict[str, Any]] = (),
         scheduler: bool = True,
-        controllers: Sequence[type[Controller]] = (*CLUSTER, *FAMILY),
+        controllers: Sequence[type[Controller]] = (*CLUSTER_CONTROLLERS, *SCHEDULER_PLUGINS_CONTROLLERS),
         data: Path | None = None,
         listen: tuple[str, int] | None = None,
         clock: Clock | None = None,
@@ -72,6 +75,7 @@ class Cluster:
     ) -> None:
         self.clock = clock if clock is not None else SystemClock()
         self._nodes = make_nodes(nodes, zones=zones) if isinstance(nodes, int) else nodes
+        self._devices = [parse_devices(each) if isinstance(each, str) else each for each in devices]
         self._registry = registry if registry is not None else default_registry()
         self._configuration = configuration if configuration is not None else default(self._registry)
         self._reload = reload
@@ -111,16 +115,18 @@ class Cluster:
         self._stack.callback(self.api_server.close)
         if self._listen is not None:
             await self._start_listening(*self._listen)
-        if set(self._controllers) & set(FAMILY):
+        if set(self._controllers) & set(SCHEDULER_PLUGINS_CONTROLLERS):
             await install(self.client)
-        await Applier(self.client).create(self._nodes)
+        await check_devices(self.client, self._devices)
+        classes = {each.name: each.device_class() for each in self._devices}
+        await ManifestApplier(self.client).create([*self._nodes, *classes.values()])
         await self._start_manager()
         await self.apply(self._manifests)
         if self._with_scheduler:
             await self._start_scheduler()
 
     async def _start_listening(self, host: str, port: int) -> None:
-        from bayplan.apiserver.http import HttpServer
+        from bayplan.apiserver.transport.http_server import HttpServer
 
         self.http = HttpServer(self.api_server, host=host, port=port)
         await self.http.start()
@@ -128,10 +134,14 @@ class Cluster:
 
     async def _start_manager(self) -> None:
         pace = self._pace
-        manager = Manager(self._new_client(), self.clock, self._controllers)
+        manager = ControllerManager(self._new_client(), self.clock, self._controllers)
         self.kubelets = manager.add(lambda client, informers, clock: Kubelets(client, informers, clock, pace))
+        devices = self._devices
+        publisher = manager.add(
+            lambda client, informers, clock: DevicePublisher(client, informers, clock, devices)
+        )
         self._run(manager.run(), "controllers")
-        await self.until(self._nodes_are_ready)
+        await self.until(lambda: self._nodes_are_ready() and len(publisher.published) >= len(self._nodes))
 
     def _nodes_are_ready(self) -> bool:
         nodes = self.kubelets.known_nodes()
@@ -140,15 +150,25 @@ class Cluster:
         )
 
     async def _start_scheduler(self) -> None:
-        client = self._new_client()
-        broadcaster = EventBroadcaster(client, self.clock)
-        self.scheduler = SchedulerService(
-            self._configuration, self._registry, client, broadcaster, clock=self.clock, seed=self._seed
+        self._run(await self.synced_scheduler(self._new_client(), self._stop), "scheduler")
+
+    async def synced_scheduler(self, client: KubeClient, stop: asyncio.Event) -> Coroutine[Any, Any, None]:
+        """The scheduler, which has read the cluster with *client*: what remains is to run it, until *stop*.
+
+        `bayplan up` runs it in another thread than the rest of the cluster.
+        """
+        service = self.scheduler = SchedulerService(
+            self._configuration,
+            self._registry,
+            client,
+            EventBroadcaster(client, self.clock),
+            clock=self.clock,
+            seed=self._seed,
         )
-        await self.scheduler.sync()
-        if self._reload is not None:
-            self._run(Reloader(self.scheduler, self._registry, self._reload).run(), "reloader")
-        self._run(self.scheduler.schedule(self._stop), "scheduler")
+        await service.sync()
+        if self._reload is None:
+            return service.schedule(stop)
+        return _reloading(service, Reloader(service, self._registry, self._reload), stop)
 
     def _run(self, work: Any, name: str) -> None:
         task = asyncio.create_task(work, name=name)
@@ -164,7 +184,7 @@ class Cluster:
     async def apply(self, manifests: str | Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Apply YAML text or objects; returns the objects as stored."""
         objects = read_manifests(manifests, "manifest") if isinstance(manifests, str) else manifests
-        return await Applier(self.client).apply(objects)
+        return await ManifestApplier(self.client).apply(objects)
 
     async def until(self, condition: Callable[[], bool], *, seconds: float = START_SECONDS) -> None:
         """Let the cluster go on until *condition* holds; TimeoutError after *seconds*."""
@@ -181,3 +201,13 @@ class Cluster:
         if self.http is None:
             raise RuntimeError("the cluster does not listen: Cluster(listen=(host, port))")
         return self.http
+
+
+async def _reloading(service: SchedulerService, reloader: Reloader, stop: asyncio.Event) -> None:
+    """Schedule, with the plugins as their files are now."""
+    watching = asyncio.create_task(reloader.run(), name="reloader")
+    try:
+        await service.schedule(stop, between_attempts=reloader.look)
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)

@@ -1,7 +1,7 @@
 """Virtual time for simulations: an event loop that never waits, and the clock that goes with it.
 
 When nothing is left to do at this instant, the loop's time jumps to the next timer. A day of a cluster takes as
-long as its decisions take to compute. Sockets do not belong here: the cluster is to be reached in the process.
+long as its decisions take to compute. There are no sockets: the cluster must be in the same process.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-#: Some instant, so that two runs have the same times.
+#: A fixed start, so that two runs have the same times.
 START = 1_767_225_600.0
 
 
-class StandstillError(RuntimeError):
-    """Everybody waits for something that no timer will bring about."""
+class DeadlockError(RuntimeError):
+    """Every task waits for something that no timer will trigger."""
 
 
 class _JumpingSelector(selectors.DefaultSelector):
-    """Reports what is ready now; instead of waiting, time is moved on."""
+    """Reports what is ready now; instead of waiting, it advances the time."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,14 +31,14 @@ class _JumpingSelector(selectors.DefaultSelector):
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         ready = super().select(0)
         if not ready and timeout is None:
-            raise StandstillError("nothing is left to do and no timer is set")
+            raise DeadlockError("nothing is left to do and no timer is set")
         if not ready and timeout is not None and timeout > 0:
             self.time += timeout
         return ready
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
-    """An event loop whose time is its own."""
+    """An event loop with virtual time."""
 
     def __init__(self) -> None:
         self._jumping = _JumpingSelector()
@@ -65,6 +65,6 @@ class LoopClock:
 
 
 def run_in_virtual_time(main: Coroutine[Any, Any, T]) -> T:
-    """Run *main* to its end without waiting for anything."""
+    """Run *main* to its end without waiting."""
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         return runner.run(main)

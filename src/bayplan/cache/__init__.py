@@ -1,10 +1,10 @@
-"""The cache: what the scheduler knows of the cluster, as columns over the nodes.
+"""The cache: nodes and the pods on them, as columns over the nodes.
 
-Comes in: nodes and pods as they come, change and go, and pods that were assumed to be on a node before the API
-server says so. Goes out: a snapshot that a cycle reads. Counts are kept up to date by ±1 instead of being
-recounted. No I/O, no clock of its own.
+In: nodes and pods as they are added, changed and removed, and pods assumed on a node before the API server
+confirms the bind. Out: the snapshot that a scheduling cycle reads. Counts are updated incrementally, not recounted
+per pod. No I/O, no clock.
 """
 
-from bayplan.cache.cache import Cache, CacheError
+from bayplan.cache.cache import Cache, CacheError, CacheSnapshot
 
-__all__ = ["Cache", "CacheError"]
+__all__ = ["Cache", "CacheError", "CacheSnapshot"]

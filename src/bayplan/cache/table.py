@@ -1,4 +1,7 @@
-"""The snapshot's tables: NodeTable and NodeInfo over the cache's columns."""
+"""Node tables of the snapshot: `framework.NodeTable` and `framework.NodeInfo` over the columns of a node store.
+
+In: the store and a selection of its rows. Out: read-only columns of these rows, for the plugins.
+"""
 
 from __future__ import annotations
 
@@ -25,68 +28,77 @@ from bayplan.framework import (
 from bayplan.model import PODS
 
 if TYPE_CHECKING:
-    from bayplan.cache.counts import CountColumn
-    from bayplan.cache.part import Column
-    from bayplan.cache.store import Store
+    from bayplan.cache.columns import Column, CountColumn
+    from bayplan.cache.node_store import NodeStore
     from bayplan.framework.nodes import MakeEntries, MakeLines
     from bayplan.model import AffinityTerm, HostPort, LazyErrorNodeSelector, Node, NodeTerm, Pod, Selector, Taint
 
 
-#: What is derived from so many nodes is worked out for them alone.
-_FEW: Final = 64
+#: For at most so many nodes, derived columns are computed directly instead of selected from those of all nodes.
+_FEW_NODES: Final = 64
 
 
-class Table(NodeTable):
+class CacheNodeTable(NodeTable):
     """Nodes of a store: all of them, the ones at given rows, or the ones in a mask."""
 
-    def __init__(self, store: Store, rows: IntArray | None = None, mask: BoolArray | None = None) -> None:
+    def __init__(
+        self,
+        store: NodeStore,
+        rows: IntArray | None = None,
+        mask: BoolArray | None = None,
+        names: NDArray[np.object_] | None = None,
+    ) -> None:
+        """*names* are those of all rows, copied from the store if not given."""
         self._store = store
         self._mask = mask
+        #: The rows of the table; None until they are needed.
         self._known_rows = rows
-        self._all_rows: IntArray | None = None
+        #: Whether these are all rows of the store, in order. Columns are then returned as views, without a copy.
+        self._is_full = rows is None and mask is None
         self._position_of: dict[int, int] | None = None
-        # Records outlive the numbering of rows, so a table keeps the names of its time.
-        self._names = store.frozen_names
-        # A whole table is made anew whenever a node comes or goes, so its length stands.
+        # A copy: records of decisions outlive the numbering of rows.
+        if names is None:
+            names = store.names.data[: len(store.nodes)].copy()
+            names.flags.writeable = False
+        self._names = names
+        # A full table is replaced whenever a node is added or removed, so its length is constant.
         if mask is not None:
             self._n_nodes = int(np.count_nonzero(mask))
         else:
-            self._n_nodes = store.n_nodes if rows is None else len(rows)
+            self._n_nodes = len(store.nodes) if rows is None else len(rows)
 
     @property
-    def _rows(self) -> IntArray | None:
-        """None for the whole table: columns are then given out as they are, not gathered.
-
-        Which rows are in a mask is worked out when somebody asks: few do, and there is another mask for every pod
-        that keeps away from the one before it.
-        """
-        if self._known_rows is None and self._mask is not None:
-            self._known_rows = self._mask.nonzero()[0]
-        return self._known_rows
+    def _rows(self) -> IntArray:
+        """The rows of the table, computed on demand: most tables with a mask are used without them."""
+        rows = self._known_rows
+        if rows is None:
+            mask = self._mask
+            rows = np.arange(self._n_nodes, dtype=np.int64) if mask is None else mask.nonzero()[0]
+            rows.flags.writeable = False
+            self._known_rows = rows
+        return rows
 
     def _read(self, column: Column) -> NDArray[Any]:
         """The entries of this table's nodes."""
-        rows = self._rows
-        return column.view(self._n_nodes) if rows is None else column.data[rows]
+        return column.view(self._n_nodes) if self._is_full else column.data[self._rows]
 
-    def _pick(self, column: NDArray[Any]) -> NDArray[Any]:
-        rows = self._rows
-        return column if rows is None else column[rows]
+    def _select(self, entries: NDArray[Any]) -> NDArray[Any]:
+        """The same, from an array over all rows."""
+        return entries if self._is_full else entries[self._rows]
 
     # --- which nodes ------------------------------------------------------------------------------
 
     @property
     def rows(self) -> IntArray:
         rows = self._rows
-        if rows is not None:
-            return rows
-        if self._all_rows is None:
-            self._all_rows = np.arange(self._store.n_nodes, dtype=np.int64)
-        return self._all_rows
+        if rows.flags.writeable:  # given by whoever selected them
+            rows = rows.view()
+            rows.flags.writeable = False
+        return rows
 
     @property
     def is_whole(self) -> bool:
-        return self._known_rows is None and self._mask is None
+        return self._is_full
 
     @property
     def where(self) -> BoolArray | None:
@@ -94,33 +106,34 @@ class Table(NodeTable):
 
     @property
     def names(self) -> NDArray[np.object_]:
-        return self._pick(self._names)
+        return self._select(self._names)
 
     def __len__(self) -> int:
         return self._n_nodes
 
     def __getitem__(self, position: int) -> NodeInfo:
-        row = position if self._rows is None else int(self._rows[position])
-        return StoreNodeInfo(self._store, row)
+        return CacheNodeInfo(self._store, position if self._is_full else int(self._rows[position]))
 
     def __iter__(self) -> Iterator[NodeInfo]:
-        # Not `rows`: those of nodes that an extender gave back are the snapshot's.
-        rows = range(self._n_nodes) if self._rows is None else self._rows.tolist()
-        return map(StoreNodeInfo, repeat(self._store), rows)
+        # Not `rows`: in a table of nodes returned by an extender, those are rows of the snapshot.
+        rows = range(self._n_nodes) if self._is_full else self._rows.tolist()
+        return map(CacheNodeInfo, repeat(self._store), rows)
 
-    def select(self, positions: IntArray) -> Table:
-        return Table(self._store, positions if self._rows is None else self._rows[positions])
+    def select(self, positions: IntArray) -> CacheNodeTable:
+        rows = positions if self._is_full else self._rows[positions]
+        return CacheNodeTable(self._store, rows, names=self._names)
 
-    def select_where(self, mask: BoolArray) -> Table:
-        return Table(self._store, mask=mask) if self.is_whole else self.select(mask.nonzero()[0])
+    def select_where(self, mask: BoolArray) -> CacheNodeTable:
+        if self.is_whole:
+            return CacheNodeTable(self._store, mask=mask, names=self._names)
+        return self.select(mask.nonzero()[0])
 
     def position(self, name: str) -> int | None:
         row = self._store.row_of.get(name)
-        rows = self._rows
-        if row is None or rows is None:
+        if row is None or self._is_full:
             return row
         if self._position_of is None:
-            self._position_of = {row: position for position, row in enumerate(rows.tolist())}
+            self._position_of = {row: position for position, row in enumerate(self._rows.tolist())}
         return self._position_of.get(row)
 
     # --- what the nodes are -----------------------------------------------------------------------
@@ -131,10 +144,10 @@ class Table(NodeTable):
 
     def domains(self, key: str) -> Domains:
         domains = self._store.labels.domains(key)
-        return domains if self._rows is None else domains.select(self._rows)
+        return domains if self._is_full else domains.select(self._rows)
 
     def matches(self, selector: LazyErrorNodeSelector | NodeTerm | Selector) -> BoolArray:
-        return self._pick(self._store.labels.mask(selector))
+        return self._select(self._store.labels.mask(selector))
 
     def unschedulable(self) -> BoolArray:
         return self._read(self._store.taints.unschedulable)
@@ -145,56 +158,54 @@ class Table(NodeTable):
 
     def allocatable(self, resource: str) -> IntArray:
         resources = self._store.resources
-        column = resources.allocatable.get(resource, resources.nothing)
-        rows = self._rows
-        return column.view(self._n_nodes) if rows is None else column.data[rows]
+        return self._read(resources.allocatable.get(resource, resources.nothing))
 
     def image_size(self, image: str) -> IntArray:
-        return self._pick(self._store.images.sizes(image))
+        return self._select(self._store.images.sizes(image))
 
     def image_spread(self, image: str) -> int:
-        return self._store.images.spread(image)
+        entry = self._store.images.by_name.get(image)
+        return 0 if entry is None else len(entry.rows)
 
     # --- what runs on them ------------------------------------------------------------------------
 
     def requested(self, resource: str) -> IntArray:
         resources = self._store.resources
-        column = resources.requested.get(resource, resources.nothing)
-        rows = self._rows
-        return column.view(self._n_nodes) if rows is None else column.data[rows]
+        return self._read(resources.requested.get(resource, resources.nothing))
 
     def nonzero_requested(self, resource: str) -> IntArray:
         resources = self._store.resources
-        column = resources.nonzero.get(resource, resources.nothing)
-        rows = self._rows
-        return column.view(self._n_nodes) if rows is None else column.data[rows]
+        return self._read(resources.nonzero.get(resource, resources.nothing))
 
     def pod_counts(self) -> IntArray:
         return self._read(self._store.resources.pod_counts)
 
     def amounts_at(self, position: int, resources: Sequence[str]) -> list[int]:
-        rows, part = self._rows, self._store.resources
-        row = position if rows is None else int(rows[position])
-        nothing = part.nothing
-        amounts: list[int] = [part.allocatable.get(PODS, nothing).data.item(row), part.pod_counts.data.item(row)]
+        columns = self._store.resources
+        row = position if self._is_full else int(self._rows[position])
+        nothing = columns.nothing
+        amounts: list[int] = [
+            columns.allocatable.get(PODS, nothing).data.item(row),
+            columns.pod_counts.data.item(row),
+        ]
         for name in resources:
-            requested: int = part.requested.get(name, nothing).data.item(row)
-            nonzero = part.nonzero.get(name)
+            requested: int = columns.requested.get(name, nothing).data.item(row)
+            nonzero = columns.nonzero.get(name)
             amounts.append(requested if nonzero is None else nonzero.data.item(row))
             amounts.append(requested)
-            amounts.append(part.allocatable.get(name, nothing).data.item(row))
+            amounts.append(columns.allocatable.get(name, nothing).data.item(row))
         return amounts
 
     def count_pods(self, query: PodQuery) -> IntArray:
         return self._read(self._store.pod_counts.column(query))
 
     def count_pods_in_domains(self, key: str, query: PodQuery) -> IntArray:
-        if self._rows is not None:
+        if not self._is_full:
             return super().count_pods_in_domains(key, query)
         return self._store.pod_counts.column(query).in_domains(self._store.labels.domains(key))
 
     def count_classes(self, key: str, query: PodQuery) -> CountClasses:
-        if self._rows is not None:
+        if not self._is_full:
             return super().count_classes(key, query)
         return self._store.pod_counts.column(query).classes(self._store.labels.domains(key))
 
@@ -211,14 +222,14 @@ class Table(NodeTable):
 
     def _term_column(self, term: AffinityTerm, weight: int, column: CountColumn) -> TermColumn:
         carriers, domains = self._read(column), self.domains(term.topology_key)
-        in_domains = column.in_domains(domains) if self._rows is None else domains.totals(carriers)
+        in_domains = column.in_domains(domains) if self._is_full else domains.totals(carriers)
         return TermColumn(term, weight, carriers, in_domains)
 
     def ports_taken(self, ports: Iterable[HostPort]) -> BoolArray:
-        return self._pick(self._store.ports.taken(ports, self._store.n_nodes))
+        return self._select(self._store.ports.taken(ports, len(self._store.nodes)))
 
     def claim_users(self, claim_key: str) -> IntArray:
-        return self._pick(self._store.claims.users(claim_key, self._store.n_nodes))
+        return self._select(self._store.volumes.claim_users(claim_key, len(self._store.nodes)))
 
     def attachable_volumes(self) -> IntArray:
         return self._read(self._store.volumes.attachable)
@@ -226,24 +237,25 @@ class Table(NodeTable):
     def exclusive_disks(self) -> IntArray:
         return self._read(self._store.volumes.exclusive)
 
-    # --- what plugins work out --------------------------------------------------------------------
+    # --- what plugins derive ----------------------------------------------------------------------
 
     def derived(self, key: Hashable, make: MakeLines, make_one: MakeEntries | None = None) -> Derived:
         store = self._store
-        if self._rows is None:
-            return store.derived.read(key, make, make_one, self, store.membership)
-        if self._n_nodes <= _FEW:
+        if self._is_full:
+            return store.derived.read(key, make, make_one, self, store.node_set_version)
+        if self._n_nodes <= _FEW_NODES:
             return Derived.of(make(self))
-        whole = store.derived.read(key, make, make_one, Table(store), store.membership)
+        full = CacheNodeTable(store, names=self._names)
+        whole = store.derived.read(key, make, make_one, full, store.node_set_version)
         return Derived(whole.columns[:, self._rows], whole.least)
 
 
-class StoreNodeInfo(NodeInfo):
-    """One row of a store."""
+class CacheNodeInfo(NodeInfo):
+    """One row of a node store."""
 
     __slots__ = ("_row", "_store")
 
-    def __init__(self, store: Store, row: int) -> None:
+    def __init__(self, store: NodeStore, row: int) -> None:
         self._store = store
         self._row = row
 
@@ -255,7 +267,7 @@ class StoreNodeInfo(NodeInfo):
     def pods(self) -> Sequence[Pod]:
         return tuple(self._store.pods[self._row].values())
 
-    # Plugins of the per-node form ask these for every node, so they take no detour over `node`.
+    # Per-node plugins read these for every node: no detour through `node`.
 
     @property
     def name(self) -> str:

@@ -1,7 +1,7 @@
-"""The command line: one file per command, which parses, calls and prints.
+"""The command line: one module per command, which parses, calls and prints.
 
-A command's file is imported when the command is used, and heavy libraries within it, so that `bayplan --help`
-answers at once.
+The module of a command is imported when the command is used, and heavy libraries inside its function, so that
+`bayplan --help` responds immediately.
 """
 
 from __future__ import annotations
@@ -13,14 +13,22 @@ from bayplan.cli.lazy import LazyGroup
 from bayplan.version import IS_COMPILED
 
 COMMANDS = {
+    "completion": ("bayplan.cli.completion", "Print the script that completes commands and options in SHELL."),
     "config": ("bayplan.cli.config", "Show, check and migrate scheduler configurations."),
-    "conformance": ("bayplan.cli.conformance", "Judge Bayplan against recordings of Kubernetes."),
-    "demo": ("bayplan.cli.demo", "Watch a plugin at work on a cluster of four nodes."),
+    "conformance": ("bayplan.cli.conformance", "Compare Bayplan with recordings of Kubernetes."),
+    "demo": ("bayplan.cli.demo", "Run a plugin on a simulated cluster of four nodes."),
+    "down": ("bayplan.cli.down", "Stop the cluster that runs in the background."),
+    "explain": ("bayplan.cli.explain", "Explain where a pod is, or why it waits, and what would help."),
     "extender": ("bayplan.cli.extender", "Serve plugins to a kube-scheduler that cannot be replaced."),
-    "manifests": ("bayplan.cli.manifests", "Print what to apply to a cluster so that Bayplan schedules there."),
-    "plugin": ("bayplan.cli.plugin", "Begin, check, measure and list plugins."),
+    "manifests": ("bayplan.cli.manifests", "Print the manifests that deploy Bayplan to a cluster."),
+    "pending": (
+        "bayplan.cli.pending",
+        "Show what waits to be scheduled, grouped by what would help.",
+    ),
+    "plugin": ("bayplan.cli.plugin", "Create, check, measure and list plugins."),
     "run": ("bayplan.cli.run", "Schedule the pods of a cluster."),
-    "up": ("bayplan.cli.up", "Bring up a cluster of simulated nodes in this process."),
+    "status": ("bayplan.cli.status", "Show the cluster that runs in the background."),
+    "up": ("bayplan.cli.up", "Run a cluster of simulated nodes in this process."),
 }
 
 

@@ -1,4 +1,4 @@
-"""`bayplan conformance`: how many recorded steps we do exactly as the real thing did."""
+"""`bayplan conformance`: compares Bayplan with recordings of kube-scheduler and kube-apiserver."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import click
 
 @click.command(name="conformance")
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
-@click.option("--only", metavar="SEED-OR-NAME", help="Judge only the lines with this seed or name.")
+@click.option("--only", metavar="SEED-OR-NAME", help="Compare only the lines with this seed or name.")
 @click.option(
     "--show", default=10, show_default=True, metavar="N", help="How many differing steps to print in full."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def command(files: tuple[str, ...], only: str | None, show: int, as_json: bool) -> None:
-    """Judge Bayplan against recordings of Kubernetes.
+    """Compare Bayplan with recordings of Kubernetes.
 
-    FILES are recordings: JSON lines (.jsonl or .jsonl.gz), each with a kind, what was given, and what the real
-    thing made of it: kube-scheduler of configurations, pods and extenders, kube-apiserver of requests. Prints a
-    tally, the first differences in full, and as its last line "N of M identical". The exit status is 0 only when
-    all are identical.
+    FILES are recordings: JSON lines (.jsonl or .jsonl.gz), each with a kind, the input, and the result of the
+    real kube-scheduler (configurations, pods, extenders) or kube-apiserver (requests). Prints a summary, the
+    first differences in full, and as the last line "N of M identical". The exit status is 0 only if all are
+    identical.
     """
     from bayplan.conformance import Context, RecordingError, run
     from bayplan.scheduler import default_registry

@@ -1,4 +1,4 @@
-"""`bayplan demo`: a plugin of ten lines at work on a cluster in this process, told in a minute."""
+"""`bayplan demo`: runs a plugin of ten lines on a cluster in this process."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from bayplan.cli.inputs import load, registry
-from bayplan.cli.records import verdict_rows
 from bayplan.cli.tables import print_heading, print_table
+from bayplan.cli.verdict_table import verdict_rows
 
 if TYPE_CHECKING:
     from bayplan.apiserver.cluster import Cluster
@@ -20,8 +20,8 @@ PLUGIN: Final = SAMPLES / "cpu_nodes.py"
 CONFIGURATION: Final = SAMPLES / "scheduler.yaml"
 MANIFEST: Final = SAMPLES / "deployment.yaml"
 PODS: Final = "/api/v1/namespaces/default/pods"
-#: Long enough for any machine; the story takes a few seconds.
-PATIENCE_SECONDS: Final = 60.0
+#: Long enough for any machine; the demo takes a few seconds.
+TIMEOUT_SECONDS: Final = 60.0
 
 NODES: Final[tuple[tuple[str, dict[str, str], dict[str, Any]], ...]] = (
     ("k8s", {}, {}),
@@ -33,22 +33,22 @@ NODES: Final[tuple[tuple[str, dict[str, str], dict[str, Any]], ...]] = (
 NEXT: Final = """\
 bayplan up                                          this cluster, for your own kubectl
 bayplan config show --expanded                      what runs at which extension point
-bayplan config check FILE --plugin my.py:MyPlugin   is it right, and does my plugin load?
+bayplan config check FILE --plugin my.py:MyPlugin   is it valid, and does my plugin load?
 docs/guides/writing-a-plugin.md                     the contract, with a harness for your tests"""
 
 
 @click.command(name="demo")
 def command() -> None:
-    """Watch a plugin at work on a cluster of four nodes.
+    """Run a plugin on a simulated cluster of four nodes.
 
-    API server, nodes and scheduler run in this process; nothing is contacted and nothing is left behind.
+    API server, nodes and scheduler run in this process; no connections are made and no files are left behind.
     """
     import asyncio
 
-    asyncio.run(_tell())
+    asyncio.run(_run_demo())
 
 
-async def _tell() -> None:
+async def _run_demo() -> None:
     from bayplan.apiserver.cluster import Cluster
 
     print_heading("1. A plugin is a Python class in a file")
@@ -69,7 +69,7 @@ async def _tell() -> None:
 
 
 def _node(name: str, annotations: dict[str, str], spec: dict[str, Any]) -> dict[str, Any]:
-    from bayplan.apiserver.simulated_nodes import make_nodes
+    from bayplan.apiserver.simulation.simulated_nodes import make_nodes
 
     node: dict[str, Any] = make_nodes(1)[0]
     node["metadata"] |= {"name": name, "annotations": annotations, "labels": {"kubernetes.io/hostname": name}}
@@ -85,7 +85,7 @@ async def _show_nodes(cluster: Cluster) -> None:
 
 
 async def _has_taints(cluster: Cluster) -> bool:
-    """Whether the controllers have seen what is wrong with two of the nodes."""
+    """Whether the controllers have tainted the two faulty nodes."""
     nodes = (await cluster.get("/api/v1/nodes"))["items"]
     return sum(bool(node["spec"].get("taints")) for node in nodes) == 2
 
@@ -97,7 +97,7 @@ def _states(node: dict[str, Any]) -> list[str]:
 
 
 async def _stay_pending(cluster: Cluster) -> str:
-    """No node will do; the record tells why, node by node. The pod's name."""
+    """No node fits; prints the record, which says why for each node. Returns the name of the pod."""
     print_heading("\n3. A Deployment with one replica: its pod stays Pending")
     await cluster.apply(MANIFEST.read_text())
 
@@ -112,7 +112,7 @@ async def _stay_pending(cluster: Cluster) -> str:
     name: str = pod["metadata"]["name"]
     condition = next(each for each in pod["status"]["conditions"] if each["type"] == "PodScheduled")
     click.echo(f"{name}: {condition['reason']}\n{condition['message']}\n")
-    click.echo("The record of the decision, node by plugin (· is not asked):")
+    click.echo("The record of the decision, by node and plugin (· means not called):")
     record = cluster.scheduler.records.latest(f"default/{name}") if cluster.scheduler is not None else None
     if record is not None:
         headings, rows = verdict_rows(record)
@@ -137,10 +137,10 @@ async def _become_placed(cluster: Cluster, name: str) -> None:
 async def _show_events(cluster: Cluster, name: str) -> None:
     print_heading(f"\n5. kubectl get events, those of {name}")
 
-    async def is_told() -> bool:
+    async def has_event() -> bool:
         return any(event["reason"] == "Scheduled" for event in await _events(cluster, name))
 
-    await _until(cluster, is_told)
+    await _until(cluster, has_event)
     rows = [(event["type"], event["reason"], _message(event)) for event in await _events(cluster, name)]
     print_table(("type", "reason", "message"), rows)
 
@@ -158,6 +158,6 @@ def _message(event: dict[str, Any]) -> str:
 async def _until(cluster: Cluster, condition: Callable[[], Awaitable[bool]]) -> None:
     import asyncio
 
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         while not await condition():
             await cluster.clock.sleep(0.02)

@@ -1,4 +1,4 @@
-"""What the commands share: files and plugins given on the command line, and configurations read from them."""
+"""Shared by the commands: files and plugins on the command line, and the configurations in them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: A file that is there, or `-` for standard input.
+#: An existing file, or `-` for standard input.
 FILE = click.Path(exists=True, dir_okay=False, allow_dash=True)
 
 
@@ -25,7 +25,7 @@ def plugin_option(function: F) -> F:
         "plugins",
         multiple=True,
         metavar="REF",
-        help="Make a plugin of your own known: path/to/file.py:Class or module:Class. Repeatable.",
+        help="Register a plugin of your own: path/to/file.py:Class or module:Class. Repeatable.",
     )(function)
 
 
@@ -35,12 +35,12 @@ def policy_option(function: F) -> F:
         "policy",
         type=FILE,
         metavar="FILE",
-        help="A Policy object of older schedulers; the same as giving it as FILE.",
+        help="A Policy object of older schedulers; the same as FILE.",
     )(function)
 
 
 def read_text(file: str) -> str:
-    """The text of *file*; a ClickException if there is none to be had."""
+    """The text of *file*; raises ClickException if it cannot be read."""
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         return data.decode("utf-8")
@@ -51,12 +51,12 @@ def read_text(file: str) -> str:
 
 
 def shown(file: str) -> str:
-    """How messages call *file*."""
+    """The name of *file* in messages."""
     return "<stdin>" if file == "-" else file
 
 
 def registry(references: Iterable[str]) -> Registry:
-    """The plugins there are, those of *references* included; a ClickException for one that does not load."""
+    """The registry of all plugins, including *references*; raises ClickException for one that does not load."""
     from bayplan.framework import PluginError
     from bayplan.scheduler import default_registry
 
@@ -67,19 +67,19 @@ def registry(references: Iterable[str]) -> Registry:
 
 
 def load(file: str, catalogue: Registry) -> Loaded:
-    """The configuration in *file*; its warnings go to standard error. A wrong one ends the command."""
+    """The configuration in *file*; prints warnings to standard error. An invalid one ends the command."""
     return load_text(read_text(file), shown(file), catalogue)
 
 
 def load_text(text: str, source: str, catalogue: Registry) -> Loaded:
-    """The same for a text that is there already; messages call it *source*."""
+    """The same for a text; *source* is its name in messages."""
     return accepted(Configuration(text, source), catalogue)
 
 
 class Configuration(NamedTuple):
-    """A configuration's text, to be read with the plugins there are: once, or whenever they change."""
+    """The text of a configuration, to be loaded with the registered plugins, again whenever these change."""
 
-    #: None: the configuration of a scheduler that is given none.
+    #: None: the default configuration.
     text: str | None
     source: str = ""
 
@@ -97,7 +97,7 @@ class Configuration(NamedTuple):
 
 
 def accepted(configuration: Configuration, catalogue: Registry) -> Loaded:
-    """*configuration*, read; its warnings go to standard error. A wrong one ends the command."""
+    """Load *configuration*; prints warnings to standard error. An invalid one ends the command."""
     from bayplan import config
 
     try:
@@ -110,7 +110,7 @@ def accepted(configuration: Configuration, catalogue: Registry) -> Loaded:
 
 
 def refuse(error: ConfigError) -> NoReturn:
-    """End the command with everything that is wrong, one line each."""
+    """Print every error, one line each, and end the command."""
     for problem in error.problems:
         click.echo(str(problem), err=True)
     raise SystemExit(1)

@@ -1,4 +1,4 @@
-"""LazyGroup: a group of commands that imports one of them when it is asked for."""
+"""LazyGroup: a group of commands that imports a command when it is used."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import click
 
 
 class LazyGroup(click.Group):
-    """Knows its commands by name: command → its module, and its line in the list of commands.
+    """*lazy*: name of a command → its module, and its line in the list of commands.
 
-    The module calls its command `command`. So `bayplan --help` answers at once, whatever a command needs.
+    The command is the attribute `command` of the module. So `bayplan --help` imports none of them.
     """
 
     def __init__(self, *args: Any, lazy: Mapping[str, tuple[str, str]] | None = None, **attributes: Any) -> None:
@@ -36,7 +36,7 @@ class LazyGroup(click.Group):
         if args and args[0] not in self._lazy and not args[0].startswith("-"):
             close = difflib.get_close_matches(args[0], self._lazy, n=1)
             hint = f" Did you mean '{close[0]}'?" if close else f" '{ctx.command_path} --help' lists them."
-            ctx.fail(f"There is no command '{args[0]}'.{hint}")
+            ctx.fail(f"No such command '{args[0]}'.{hint}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

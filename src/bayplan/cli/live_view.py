@@ -1,4 +1,4 @@
-"""What `bayplan up` shows while it runs: a picture that is kept up to date on a terminal, lines anywhere else."""
+"""The output of `bayplan up`: a live view on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DECISION_ROWS: Final = 8
 
 
 async def show(cluster: Cluster, stop: asyncio.Event, *, plain: bool) -> None:
-    """Until *stop* is set."""
+    """Show decisions until *stop* is set."""
     if plain:
         await _print_lines(cluster, stop)
     else:
@@ -30,7 +30,7 @@ async def show(cluster: Cluster, stop: asyncio.Event, *, plain: bool) -> None:
 
 
 async def _print_lines(cluster: Cluster, stop: asyncio.Event) -> None:
-    """A line for each decision."""
+    """Print a line for each decision."""
     seen, is_over = 0, False
     while not is_over:
         is_over = await _is_set_within(stop, REFRESH_SECONDS)
@@ -44,9 +44,9 @@ async def _print_lines(cluster: Cluster, stop: asyncio.Event) -> None:
 async def _draw(cluster: Cluster, stop: asyncio.Event) -> None:
     from rich.live import Live
 
-    with Live(picture(cluster), auto_refresh=False, transient=True) as live:
+    with Live(render(cluster), auto_refresh=False, transient=True) as live:
         while not await _is_set_within(stop, REFRESH_SECONDS):
-            live.update(picture(cluster), refresh=True)
+            live.update(render(cluster), refresh=True)
 
 
 async def _is_set_within(stop: asyncio.Event, seconds: float) -> bool:
@@ -58,15 +58,15 @@ async def _is_set_within(stop: asyncio.Event, seconds: float) -> bool:
 
 
 def decision_line(record: Record) -> str:
-    """Which pod went where, or why it did not."""
+    """The node of a pod, or why it has none."""
     if record.node_name and record.message:
-        return f"{record.pod_key} did not get to {record.node_name}: {record.message}"
+        return f"{record.pod_key} was not bound to {record.node_name}: {record.message}"
     if record.node_name:
         return f"{record.pod_key} → {record.node_name}"
     return f"{record.pod_key} is pending: {record.message}"
 
 
-def picture(cluster: Cluster) -> RenderableType:
+def render(cluster: Cluster) -> RenderableType:
     from rich.columns import Columns
     from rich.console import Group
     from rich.text import Text
@@ -102,7 +102,7 @@ def _nodes(cluster: Cluster) -> RenderableType:
 
 
 def _states(node: Node) -> Iterator[str]:
-    from bayplan.model.meta import condition_of
+    from bayplan.model.kube_object import condition_of
 
     ready = condition_of(node.status.conditions, "Ready")
     yield "Ready" if ready is not None and ready.status == "True" else "NotReady"

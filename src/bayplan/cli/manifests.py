@@ -1,4 +1,4 @@
-"""`bayplan manifests`: what to apply to a cluster so that Bayplan schedules there."""
+"""`bayplan manifests`: prints the manifests that deploy Bayplan to a cluster."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from bayplan.cli.inputs import FILE, load_text, read_text, registry, shown
 
 if TYPE_CHECKING:
     from bayplan.config import Loaded
-    from bayplan.deployment.objects import Options
-    from bayplan.deployment.rights import Rule
+    from bayplan.core import SchedulerCore
+    from bayplan.deployment.manifest_objects import Options
+    from bayplan.deployment.permissions import Rule
     from bayplan.framework import Registry
-    from bayplan.scheduler import Scheduler
 
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _LABEL_LENGTH: Final = 63
 
 
 def _check_label(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
-    """Names of objects become labels and names of Services, which take no others."""
+    """The name is also used as a label value and as the name of a Service."""
     if len(value) > _LABEL_LENGTH or not _LABEL.fullmatch(value):
         raise click.BadParameter(
-            f"{value!r} is no name: at most {_LABEL_LENGTH} lower-case letters, digits and '-', "
+            f"{value!r} is not a valid name: at most {_LABEL_LENGTH} lower-case letters, digits and '-', "
             "a letter or digit first and last"
         )
     return value
 
 
 def _parse_rules(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[Rule, ...]:
-    from bayplan.deployment.rights import Rule
+    from bayplan.deployment.permissions import Rule
 
     try:
         return tuple(Rule.parse(value) for value in values)
@@ -44,10 +44,14 @@ def _parse_rules(ctx: click.Context, parameter: click.Parameter, values: tuple[s
 
 @click.command(name="manifests")
 @click.option(
-    "--name", default="bayplan-scheduler", show_default=True, callback=_check_label, help="Of the objects."
+    "--name",
+    default="bayplan-scheduler",
+    show_default=True,
+    callback=_check_label,
+    help="The name of the objects.",
 )
 @click.option(
-    "--namespace", default="kube-system", show_default=True, callback=_check_label, help="Where it runs."
+    "--namespace", default="kube-system", show_default=True, callback=_check_label, help="Their namespace."
 )
 @click.option(
     "--image", default=f"bayplan:{bayplan.__version__}", show_default=True, help="The container's image."
@@ -57,14 +61,14 @@ def _parse_rules(ctx: click.Context, parameter: click.Parameter, values: tuple[s
     default=2,
     show_default=True,
     type=click.IntRange(1),
-    help="How many pods; one of them schedules, the others stand by.",
+    help="The number of pods; one of them schedules, the others are on standby.",
 )
 @click.option(
     "--config",
     "config_file",
     type=FILE,
     metavar="FILE",
-    help="The configuration; its leaderElection says which Lease. Without one: a profile called --name, with "
+    help="The configuration; its leaderElection names the Lease. Without it: a profile called --name, with "
     "the default plugins and those of --plugin.",
 )
 @click.option(
@@ -73,7 +77,7 @@ def _parse_rules(ctx: click.Context, parameter: click.Parameter, values: tuple[s
     multiple=True,
     metavar="REF",
     help="A plugin of your own: path/to/file.py:Class, whose file goes into the ConfigMap, or module:Class, "
-    "which the image must have. Repeatable.",
+    "which the image must contain. Repeatable.",
 )
 @click.option(
     "--allow",
@@ -81,28 +85,28 @@ def _parse_rules(ctx: click.Context, parameter: click.Parameter, values: tuple[s
     multiple=True,
     callback=_parse_rules,
     metavar="VERBS:RESOURCE[.GROUP]",
-    help="What a plugin asks of handle.client, which cannot be seen here: get,patch:foos.example.com. Repeatable.",
+    help="Permissions for what a plugin does with handle.client: get,patch:foos.example.com. Repeatable.",
 )
-@click.option("--controllers", is_flag=True, help="Keep the status of PodGroups and ElasticQuotas as well.")
+@click.option("--controllers", is_flag=True, help="Also update the status of PodGroups and ElasticQuotas.")
 @click.option(
     "--replace-default",
     is_flag=True,
-    help="Take the place of the default scheduler: its name, and its Lease, so that only one of both works.",
+    help="Replace the default scheduler: use its name and its Lease, so that only one of them is active.",
 )
-@click.option("--service-monitor", is_flag=True, help="For the Prometheus operator.")
+@click.option("--service-monitor", is_flag=True, help="Add a ServiceMonitor for the Prometheus operator.")
 def command(config_file: str | None, plugins: tuple[str, ...], replace_default: bool, **given: Any) -> None:
-    """Print what to apply to a cluster so that Bayplan schedules there.
+    """Print the manifests that deploy Bayplan to a cluster.
 
-    Objects as YAML, to be piped to `kubectl apply -f -`: two replicas behind a Lease, with exactly the rights that
-    the configured plugins need. What they watch and write is found out by making them, as `bayplan run` would.
+    YAML for `kubectl apply -f -`: two replicas with leader election, with exactly the permissions that the
+    configured plugins need. These are determined by creating the plugins, as `bayplan run` would.
     """
     import yaml
 
-    from bayplan.deployment.doubts import DeploymentError, check
-    from bayplan.deployment.objects import deployment_objects
+    from bayplan.deployment.manifest_objects import deployment_objects
+    from bayplan.deployment.preflight import DeploymentError, check
 
     if config_file is not None and replace_default:
-        raise click.UsageError("--replace-default writes a configuration of its own; leave out one of the two")
+        raise click.UsageError("--replace-default and --config exclude each other; give one of them")
     known = registry(plugins)
     names = [known.add_reference(reference).plugin.name for reference in plugins]
     if config_file is not None:
@@ -113,20 +117,20 @@ def command(config_file: str | None, plugins: tuple[str, ...], replace_default: 
     options = _options(text, loaded, plugins, given)
     scheduler = _make(loaded, known)
     try:
-        doubts = check(options, scheduler, known, frozenset(names))
+        warnings = check(options, scheduler, known, frozenset(names))
     except DeploymentError as error:
         raise click.ClickException(str(error)) from error
-    for doubt in doubts:
-        click.echo(f"warning: {doubt}", err=True)
+    for warning in warnings:
+        click.echo(f"warning: {warning}", err=True)
     objects = deployment_objects(options, scheduler)
     click.echo(yaml.dump_all(objects, Dumper=_dumper(), sort_keys=False), nl=False)
 
 
 def _configuration(given: dict[str, Any], plugins: Iterable[str], replace_default: bool) -> str:
-    """A configuration for those who have none: one profile, and a Lease that fits it."""
+    """The default configuration: one profile, and a matching Lease."""
     import yaml
 
-    from bayplan.deployment.doubts import DEFAULT_LEASE, DEFAULT_SCHEDULER
+    from bayplan.deployment.preflight import DEFAULT_LEASE, DEFAULT_SCHEDULER
 
     namespace, name = DEFAULT_LEASE if replace_default else (given["namespace"], given["name"])
     profile: dict[str, Any] = {"schedulerName": DEFAULT_SCHEDULER if replace_default else given["name"]}
@@ -141,18 +145,18 @@ def _configuration(given: dict[str, Any], plugins: Iterable[str], replace_defaul
     return yaml.safe_dump(configuration, sort_keys=False)
 
 
-def _make(loaded: Loaded, known: Registry) -> Scheduler:
+def _make(loaded: Loaded, known: Registry) -> SchedulerCore:
     from bayplan.framework import PluginError
-    from bayplan.scheduler import Scheduler
+    from bayplan.scheduler import new_core
 
     try:
-        return Scheduler(loaded, known)
+        return new_core(loaded, known)
     except PluginError as error:
         raise click.ClickException(str(error)) from error
 
 
 def _options(text: str, loaded: Loaded, plugins: tuple[str, ...], given: dict[str, Any]) -> Options:
-    from bayplan.deployment.objects import Options
+    from bayplan.deployment.manifest_objects import Options
 
     election = loaded.config.leader_election
     return Options(
@@ -165,13 +169,14 @@ def _options(text: str, loaded: Loaded, plugins: tuple[str, ...], given: dict[st
 
 
 def _files(plugins: Iterable[str]) -> dict[str, str]:
-    """File name → text; one file may have several plugins."""
+    """File name → text; a file may contain several plugins."""
     paths: dict[str, Path] = {}
     for file, _, _ in (each.rpartition(":") for each in plugins if ".py:" in each):
         path = Path(file).resolve()
         if paths.setdefault(path.name, path) != path:
             raise click.ClickException(
-                f"{paths[path.name]} and {path}: a ConfigMap has one file of a name; rename one of them"
+                f"{paths[path.name]} and {path}: "
+                "a ConfigMap cannot have two files of the same name; rename one of them"
             )
     return {name: read_text(str(path)) for name, path in paths.items()}
 
@@ -180,7 +185,7 @@ def _dumper() -> Any:
     import yaml
 
     class Dumper(yaml.CSafeDumper):
-        """Texts of many lines as blocks, so that configuration and plugins can be read."""
+        """Prints multi-line texts as blocks, so that configuration and plugins stay readable."""
 
         def ignore_aliases(self, data: Any) -> bool:
             return True

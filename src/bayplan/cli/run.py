@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import bayplan
-from bayplan.cli.extender_breaker import breaker_option
-from bayplan.cli.flag_command import FlagCommand, with_flags
-from bayplan.cli.flags import FLAGS
+from bayplan.cli.extender.breaker_option import breaker_option
+from bayplan.cli.flags.flag_command import FlagCommand, with_flags
+from bayplan.cli.flags.flag_table import FLAGS
 from bayplan.cli.inputs import Configuration, accepted, plugin_option, policy_option, registry
+from bayplan.cli.plugin_timeout_option import plugin_timeout_option
 
 if TYPE_CHECKING:
     from bayplan.config import Loaded
@@ -34,9 +35,10 @@ def _print_version(ctx: click.Context, parameter: click.Parameter, value: str | 
 @with_flags(FLAGS)
 @policy_option
 @plugin_option
+@plugin_timeout_option
 @breaker_option
-@click.option("--reload", is_flag=True, help="Load a file of --plugin anew when it is saved.")
-@click.option("--controllers", is_flag=True, help="Keep the status of PodGroups and ElasticQuotas as well.")
+@click.option("--reload", is_flag=True, help="Reload a file of --plugin when it changes.")
+@click.option("--controllers", is_flag=True, help="Also update the status of PodGroups and ElasticQuotas.")
 @click.option(
     "--version",
     is_flag=False,
@@ -50,6 +52,7 @@ def _print_version(ctx: click.Context, parameter: click.Parameter, value: str | 
 def command(
     policy: str | None,
     plugins: tuple[str, ...],
+    plugin_timeout: float | None,
     extender_breaker: BreakerSettings | None,
     controllers: bool,
     reload: bool,
@@ -57,22 +60,25 @@ def command(
 ) -> None:
     """Schedule the pods of a cluster.
 
-    Watches the cluster, and binds every pod whose schedulerName is that of one of the profiles. Stops on SIGTERM
-    and SIGINT: binds under way are finished, and the Lease is given up.
+    Watches the cluster and binds every pod whose schedulerName is that of a profile. Stops on SIGTERM and
+    SIGINT: pending binds are finished, and the Lease is released.
 
-    The flags are kube-scheduler's, with its meaning; docs/flags.md tells where Bayplan differs.
+    The flags are those of kube-scheduler; docs/flags.md lists the differences.
     """
-    from bayplan.cli.flag_values import FlagValues
+    from bayplan.cli.flags.flag_values import FlagValues
 
     values = FlagValues(given)
     if values["config"] and policy:
-        raise click.UsageError(
-            "--config and --policy-config-file say the same thing in two ways; give one of them"
-        )
+        raise click.UsageError("--config and --policy-config-file exclude each other; give one of them")
     catalogue = registry(plugins)
     configuration = Configuration.of_file(values["config"] or policy)
     loaded = values.apply_to(accepted(configuration, catalogue))
-    settings = replace(values.settings(loaded), extender_breaker=extender_breaker, controllers=controllers)
+    settings = replace(
+        values.settings(loaded),
+        plugin_timeout=plugin_timeout,
+        extender_breaker=extender_breaker,
+        controllers=controllers,
+    )
     if values["write-config-to"]:
         _write_configuration(loaded, values["write-config-to"])
         return

@@ -1,4 +1,4 @@
-"""Tables: drawn with rich on a terminal, plain text anywhere else."""
+"""Tables: drawn with rich on a terminal, plain text elsewhere."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Final
 
 import click
 
-#: Of plain text; a terminal has its own.
+#: The width of plain text; a terminal has its own.
 WIDTH: Final = 100
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Sequence[str] = ()) -> None:
     """Print *rows* under *headings*; the columns named in *numbers* are aligned to the right.
 
-    The last column is wrapped where it does not fit.
+    The last column is wrapped if it does not fit.
     """
     if sys.stdout.isatty():
         _print_rich(headings, rows, numbers)
@@ -43,18 +43,20 @@ def _print_rich(headings: Sequence[str], rows: Sequence[Sequence[str]], numbers:
     Console().print(table)
 
 
-def plain_lines(headings: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[str] = ()) -> list[str]:
-    """The table as text; headings first, if there are any."""
+def plain_lines(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[str] = (), *, width: int = WIDTH
+) -> list[str]:
+    """The table as text of at most *width* columns; headings first, if there are any."""
     every = [*([headings] if any(headings) else []), *rows]
     widths = [max(len(row[i]) for row in every) for i in range(len(headings))]
     lines = []
     for row in every:
         cells = [
-            cell.rjust(width) if heading in numbers else cell.ljust(width)
-            for cell, width, heading in zip(row, widths, headings, strict=True)
+            cell.rjust(own_width) if heading in numbers else cell.ljust(own_width)
+            for cell, own_width, heading in zip(row, widths, headings, strict=True)
         ]
         indent = sum(widths[:-1]) + 2 * len(widths[:-1])
-        wrapped = textwrap.wrap(cells[-1], max(WIDTH - indent, 20)) or [""]
+        wrapped = textwrap.wrap(cells[-1], max(width - indent, 20)) or [""]
         lines.append(("  ".join([*cells[:-1], wrapped[0]])).rstrip())
         lines += [" " * indent + more for more in wrapped[1:]]
     return lines

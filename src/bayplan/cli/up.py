@@ -1,50 +1,66 @@
-"""`bayplan up`: a cluster of simulated nodes in one process, for kubectl."""
+"""`bayplan up`: runs a cluster of simulated nodes in one process, for kubectl."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import signal
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
 import click
 
 from bayplan.cli.inputs import FILE, Configuration, accepted, plugin_option, read_text, registry, shown
+from bayplan.cli.plugin_timeout_option import plugin_timeout_option
+from bayplan.cli.private_files import state_folder, write_private
 
 if TYPE_CHECKING:
     from bayplan.apiserver.cluster import Cluster
+    from bayplan.apiserver.simulation.simulated_devices import SimulatedDevices
 
-#: The first line of a kubeconfig that we wrote, and may write again.
-MARK: Final = "# Written by bayplan up; written anew at every start."
-NEEDS: Final = "kubernetes_validate"
+WORDS: Final = "bayplan.cli.up.words"
+#: The first line of a kubeconfig that bayplan wrote and may overwrite.
+MARK: Final = "# Written by bayplan up; overwritten at every start."
 
 
-@click.command(name="up")
+class _UpCommand(click.Command):
+    """Remembers the words that it was called with, for the process in the background."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[WORDS] = [word for word in args if word != "--detach"]
+        return super().parse_args(ctx, args)
+
+
+@click.command(name="up", cls=_UpCommand)
 @click.option(
     "--nodes",
     default="3",
     show_default=True,
     metavar="N|FILE",
-    help="How many nodes of 8 cpu and 32Gi, or a file of Node objects.",
+    help="The number of nodes (8 cpu, 32Gi each), or a file of Node objects.",
 )
 @click.option(
-    "--zones", default=3, show_default=True, type=click.IntRange(1), help="Zones to spread N nodes over."
+    "--zones", default=3, show_default=True, type=click.IntRange(1), help="The number of zones of the N nodes."
+)
+@click.option(
+    "--devices",
+    multiple=True,
+    metavar="NAME=COUNT|FILE",
+    help="Devices of every node, as in gpu=8, or a YAML file that describes them. Repeatable.",
 )
 @click.option("--config", "config_file", type=FILE, metavar="FILE", help="The scheduler's configuration.")
 @plugin_option
+@plugin_timeout_option
 @click.option(
     "--reload/--no-reload",
     default=True,
     show_default=True,
-    help="Load a file of --plugin anew when it is saved.",
+    help="Reload a file of --plugin when it changes.",
 )
-@click.option("--no-scheduler", is_flag=True, help="Leave the scheduling to another scheduler.")
+@click.option("--no-scheduler", is_flag=True, help="Do not start a scheduler.")
 @click.option(
     "-f",
     "--filename",
@@ -52,101 +68,161 @@ NEEDS: Final = "kubernetes_validate"
     multiple=True,
     type=FILE,
     metavar="FILE",
-    help="Manifests to apply at the start. Repeatable.",
+    help="Manifests to apply at startup. Repeatable.",
 )
 @click.option(
     "--data",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Keep the cluster's objects here; without it they are gone at the end.",
+    help="Store the objects of the cluster here; without it they are lost at the end.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
-    "--port", default=0, type=click.IntRange(0, 65535), help="The port to listen on; 0 takes a free one."
+    "--port", default=0, type=click.IntRange(0, 65535), help="The port to listen on; 0 picks a free one."
 )
 @click.option(
     "--write-kubeconfig",
     "kubeconfig",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Where the kubeconfig goes; one that is not ours is never overwritten.",
+    help="Where to write the kubeconfig; a file that bayplan did not write is never overwritten.",
 )
-@click.option("--plain", is_flag=True, help="Print lines, also on a terminal.")
-def command(**given: Any) -> None:
-    """Bring up a cluster of simulated nodes in this process.
+@click.option(
+    "--merge-kubeconfig",
+    is_flag=True,
+    help="Also add a context called bayplan to your own kubeconfig, and remove it at the end.",
+)
+@click.option("--detach", is_flag=True, help="Run in the background; see 'bayplan status' and 'bayplan down'.")
+@click.option(
+    "-v",
+    "--v",
+    "verbosity",
+    type=click.IntRange(0),
+    metavar="LEVEL",
+    help="How much the scheduler logs, 0 to 10; by default warnings, errors, and what plugins log.",
+)
+@click.option("--plain", is_flag=True, help="Print plain lines, even on a terminal.")
+@click.pass_context
+def command(context: click.Context, /, **given: Any) -> None:
+    """Run a cluster of simulated nodes in this process.
 
-    An API server for kubectl and every other client, nodes that run pods without running anything, the controllers
-    of Deployments, Jobs and the like, and Bayplan as the scheduler. Ctrl-C ends it.
+    An API server for kubectl and other clients, simulated nodes, the controllers of Deployments, Jobs and so on,
+    and Bayplan as the scheduler. Stop it with Ctrl-C, or with 'bayplan down' if it runs in the background.
     """
-    _check_installed()
-    target = given["kubeconfig"] or _default_kubeconfig()
+    from bayplan.cli.merged_context import check_mergeable, user_kubeconfig
+
+    target = given["kubeconfig"] or state_folder() / "kubeconfig"
     _check_ours(target)
-    with _reloads_told(), _failures_told():
-        asyncio.run(_up(_cluster(given), target, given))
+    merged = user_kubeconfig() if given["merge_kubeconfig"] else None
+    if merged is not None:
+        check_mergeable(merged)
+    if given["detach"]:
+        _detach(context, target, merged)
+        return
+    from bayplan.process.event_loops import new_event_loop
 
-
-def _check_installed() -> None:
-    from importlib.util import find_spec
-
-    if find_spec(NEEDS) is None:
-        raise click.ClickException("the API server needs Kubernetes' schemas: pip install 'bayplan[cluster]'")
-
-
-def _default_kubeconfig() -> Path:
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "bayplan" / "kubeconfig"
+    runner = asyncio.Runner(loop_factory=new_event_loop)
+    with _logs(given["verbosity"]), _reload_messages(), _errors_as_messages(), runner:
+        runner.run(_up(_cluster(given), target, merged, given))
 
 
 def _check_ours(target: Path) -> None:
     if target.exists() and not target.read_text(errors="replace").startswith(MARK):
         raise click.ClickException(
-            f"{target} is not a kubeconfig that bayplan wrote, so it stays as it is; "
-            "say another place with --write-kubeconfig"
+            f"{target} was not written by bayplan, so it is not overwritten; "
+            "choose another file with --write-kubeconfig"
         )
 
 
-def _cluster(given: dict[str, Any]) -> Cluster:
+def _detach(context: click.Context, target: Path, merged: Path | None) -> None:
+    from bayplan.cli.detached import start
+
+    cluster = start(context.meta[WORDS], target, merged)
+    click.echo(f"The cluster is up at {cluster.server} in the background (process {cluster.pid}).\n")
+    click.echo(_instructions(target, merged))
+    click.echo("\nbayplan status tells how it is, bayplan down stops it.")
+
+
+def _cluster(given: dict[str, Any]) -> Callable[[], Cluster]:
+    """Makes the cluster from what was given, which has been checked."""
     from bayplan.apiserver.cluster import Cluster
-    from bayplan.apiserver.manifests import read_manifests
-    from bayplan.apiserver.simulated_nodes import read_nodes
+    from bayplan.apiserver.simulation.manifest_applier import read_manifests
+    from bayplan.apiserver.simulation.simulated_nodes import read_nodes
 
     known = registry(given["plugins"])
     configuration = Configuration.of_file(given["config_file"])
     nodes: Any = given["nodes"]
     nodes = int(nodes) if nodes.isdigit() else read_nodes(read_text(nodes), shown(nodes))
     manifests = [each for file in given["manifests"] for each in read_manifests(read_text(file), shown(file))]
-    return Cluster(
+    return partial(
+        Cluster,
         nodes,
         zones=given["zones"],
+        devices=_devices(given["devices"]),
         configuration=accepted(configuration, known),
         registry=known,
         reload=configuration.read if given["reload"] else None,
         manifests=manifests,
-        scheduler=not given["no_scheduler"],
+        scheduler=False,  # it has a thread of its own
         data=given["data"],
         listen=(given["host"], given["port"]),
     )
 
 
-async def _up(cluster: Cluster, target: Path, given: dict[str, Any]) -> None:
+def _devices(given: Sequence[str]) -> list[SimulatedDevices]:
+    from bayplan.apiserver.simulation.simulated_devices import parse_devices, read_devices
+
+    found: list[SimulatedDevices] = []
+    for each in given:
+        is_file = each == "-" or Path(each).exists()
+        found += read_devices(read_text(each), shown(each)) if is_file else [parse_devices(each)]
+    return found
+
+
+async def _up(make: Callable[[], Cluster], target: Path, merged: Path | None, given: dict[str, Any]) -> None:
+    from bayplan.apiserver.cluster_process import ClusterProcess
     from bayplan.cli.live_view import show
 
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    async with cluster:
-        _write(target, cluster)
-        _tell(cluster, target)
-        await show(cluster, stop, plain=given["plain"] or not sys.stdout.isatty())
+    with ExitStack() as until_stopped:
+
+        def started(cluster: Cluster) -> None:
+            until_stopped.enter_context(_context_in(merged, cluster))
+            _write(target, cluster)
+            n_nodes = len(cluster.kubelets.known_nodes())
+            click.echo(
+                f"The cluster is up at {cluster.address.url} with {n_nodes} simulated nodes. "
+                f"Stop it with Ctrl-C.\n\nIn another terminal:\n{_instructions(target, merged)}\n"
+            )
+
+        process = ClusterProcess(make, schedules=not given["no_scheduler"], plugin_timeout=given["plugin_timeout"])
+        await process.run(started, partial(show, plain=given["plain"] or not sys.stdout.isatty()))
     click.echo("Stopped.")
 
 
 @contextmanager
-def _failures_told() -> Iterator[None]:
-    """What keeps a cluster from starting, in a line."""
-    from bayplan.apiserver.journal import JournalError
-    from bayplan.apiserver.manifests import ManifestError
-    from bayplan.server.tls import ServingError
+def _context_in(merged: Path | None, cluster: Cluster) -> Iterator[None]:
+    """Our context in the user's kubeconfig, if there is to be one."""
+    if merged is None:
+        yield
+        return
+    from bayplan.cli.merged_context import add_context, remove_context
+
+    add_context(merged, cluster.address.kubeconfig())
+    try:
+        yield
+    finally:
+        try:
+            remove_context(merged, cluster.address.url)
+        except click.ClickException as error:
+            click.echo(f"The context bayplan is still in {merged}: {error.message}", err=True)
+
+
+@contextmanager
+def _errors_as_messages() -> Iterator[None]:
+    """Turns errors that keep a cluster from starting into one-line messages."""
+    from bayplan.apiserver.simulation.manifest_applier import ManifestError
+    from bayplan.apiserver.storage.sqlite_journal import JournalError
+    from bayplan.server.serving_certificates import ServingError
 
     try:
         yield
@@ -154,34 +230,56 @@ def _failures_told() -> Iterator[None]:
         raise click.ClickException(str(error)) from error
 
 
+class _StandardError:
+    """Standard error as it is when a line is written: the live view puts something else in its place."""
+
+    closed = property(lambda self: sys.stderr.closed)
+
+    def write(self, text: str) -> None:
+        sys.stderr.write(text)
+
+    def flush(self) -> None:
+        sys.stderr.flush()
+
+
 @contextmanager
-def _reloads_told() -> Iterator[None]:
-    """What becomes of a saved file is for the one who saved it."""
+def _logs(verbosity: int | None) -> Iterator[None]:
+    from bayplan.observe import klog
+
+    root, own = logging.getLogger(), logging.getLogger("bayplan")
+    before = root.handlers[:], root.level, own.level
+    klog.set_up(verbosity or 0, err=cast("TextIO", _StandardError()))
+    own.setLevel(logging.WARNING if verbosity is None else logging.NOTSET)
+    try:
+        yield
+    finally:
+        root.handlers[:], level, own_level = before
+        root.setLevel(level)
+        own.setLevel(own_level)
+
+
+@contextmanager
+def _reload_messages() -> Iterator[None]:
+    """Prints the messages about reloaded files."""
     logger, handler = logging.getLogger("bayplan.reload"), logging.StreamHandler()
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
+    logger.propagate = False
     try:
         yield
     finally:
         logger.removeHandler(handler)
+        logger.propagate = True
 
 
 def _write(target: Path, cluster: Cluster) -> None:
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        # Readable for us alone from the first byte on: it holds the token.
-        descriptor, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(f"{MARK}\n{cluster.address.kubeconfig()}")
-        # In one step: whoever waits for the file never reads half of it.
-        os.replace(name, target)
+        write_private(target, f"{MARK}\n{cluster.address.kubeconfig()}")
     except OSError as error:
         raise click.ClickException(f"cannot write the kubeconfig {target}: {error.strerror}") from error
 
 
-def _tell(cluster: Cluster, target: Path) -> None:
-    n_nodes = len(cluster.kubelets.known_nodes())
-    click.echo(f"The cluster is up at {cluster.address.url} with {n_nodes} simulated nodes. Ctrl-C ends it.\n")
-    click.echo("In another terminal:")
-    click.echo(f"  export KUBECONFIG={target}")
-    click.echo("  kubectl create deployment web --image=nginx --replicas=3 && kubectl get pods -o wide -w\n")
+def _instructions(target: Path, merged: Path | None) -> str:
+    use = f"export KUBECONFIG={target}" if merged is None else "kubectl config use-context bayplan"
+    create = "kubectl create deployment web --image=nginx --replicas=3 && kubectl get pods -o wide -w"
+    return f"  {use}\n  {create}"

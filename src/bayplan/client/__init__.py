@@ -1,26 +1,26 @@
-"""The client: how the scheduler speaks to an API server. The only package that does.
+"""The client: the only package that talks to an API server.
 
-`load_access` finds the server and who we are, `Transport` carries requests, `KubeClient` says what a scheduler has
-to say, `EventBroadcaster` tells what happened, `LeaderElector` decides which replica acts.
+`load_access` finds the server and our credentials, `HttpTransport` sends requests, `KubeClient` has the calls that
+a scheduler needs, `EventBroadcaster` records events, `LeaderElector` decides which replica is active.
 """
 
-from bayplan.client.api import KubeClient
+from bayplan.client.certificates import Certificate, Pem, Trust
 from bayplan.client.errors import (
     AccessError,
     ApiError,
     ClientError,
     ConflictError,
-    ExpiredError,
     NotFoundError,
     NotLeadingError,
+    ResourceExpiredError,
     TransportError,
 )
-from bayplan.client.events import EventBroadcaster, EventCounts, Recorder, event_client
-from bayplan.client.kubeconfig import ClusterAccess, Identity, load_access
-from bayplan.client.lease import Callbacks, ElectionTimes, LeaderElector, Outcome
+from bayplan.client.event_broadcaster import EventBroadcaster, EventCounts, Recorder, event_client
+from bayplan.client.kube_client import KubeClient
+from bayplan.client.kubeconfig import AuthInfo, ClusterAccess, load_access
+from bayplan.client.leader_election import ElectionTimes, LeaderElector, Outcome
 from bayplan.client.lease_lock import LeaseLock, new_identity
-from bayplan.client.tls import Certificate, Pem, Trust
-from bayplan.client.transport import JSON, MERGE_PATCH, STRATEGIC_PATCH, USER_AGENT, Transport
+from bayplan.client.transport import JSON, MERGE_PATCH, STRATEGIC_PATCH, USER_AGENT, HttpTransport, Transport
 
 __all__ = [
     "JSON",
@@ -29,7 +29,7 @@ __all__ = [
     "USER_AGENT",
     "AccessError",
     "ApiError",
-    "Callbacks",
+    "AuthInfo",
     "Certificate",
     "ClientError",
     "ClusterAccess",
@@ -37,8 +37,7 @@ __all__ = [
     "ElectionTimes",
     "EventBroadcaster",
     "EventCounts",
-    "ExpiredError",
-    "Identity",
+    "HttpTransport",
     "KubeClient",
     "LeaderElector",
     "LeaseLock",
@@ -47,6 +46,7 @@ __all__ = [
     "Outcome",
     "Pem",
     "Recorder",
+    "ResourceExpiredError",
     "Transport",
     "TransportError",
     "Trust",

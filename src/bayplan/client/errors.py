@@ -1,4 +1,4 @@
-"""What can go wrong between us and the API server: it said no, or it said nothing."""
+"""The errors of requests: the server refused one (`ApiError`), or there was no answer (`TransportError`)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 
-#: Never believed beyond this: a scheduler that sleeps for an hour is a scheduler that is down.
+#: The longest Retry-After that we obey: a scheduler that sleeps for an hour is a scheduler that is down.
 MAX_RETRY_AFTER_SECONDS = 60.0
 _SNIPPET_BYTES = 300
 
 
 class ClientError(Exception):
-    """A request without the answer that was hoped for."""
+    """A request that failed."""
 
 
 class AccessError(ClientError):
@@ -22,7 +22,7 @@ class AccessError(ClientError):
 
 
 class NotLeadingError(ClientError):
-    """The lease ran out before the request was written; it was not sent."""
+    """The lease expired before the request was sent; it was not sent."""
 
 
 class TransportError(ClientError):
@@ -30,14 +30,14 @@ class TransportError(ClientError):
 
     def __init__(self, message: str, *, sent: bool, reused: bool = False) -> None:
         super().__init__(message)
-        #: Whether the server may have got the request, and may have done what it says.
+        #: Whether the server may have received and executed the request.
         self.sent = sent
-        #: Whether it was on a kept connection and no byte of an answer came: most likely the server had closed it.
+        #: Whether it failed on a reused connection before any answer: most likely the server had closed it.
         self.reused = reused
 
 
 class ApiError(ClientError):
-    """An answer that is not a success. Its text is the server's own message."""
+    """A response that is not a success; its text is the server's message."""
 
     def __init__(
         self,
@@ -53,59 +53,63 @@ class ApiError(ClientError):
         self.reason = reason
         self.message = message
         self.details: Mapping[str, Any] = details or {}
-        #: Seconds that the server asks us to wait before the same request again.
+        #: How many seconds the server asks us to wait before we send the request again.
         self.retry_after = retry_after
 
 
 class NotFoundError(ApiError):
-    """404: the object is not there, or the server does not serve such objects."""
+    """404: the object does not exist, or the server has no such resource."""
 
 
 class ConflictError(ApiError):
-    """409: the object exists already, has changed meanwhile, or is another one of the same name."""
+    """409: the object exists already, has changed, or is another one of the same name."""
 
     @property
     def already_exists(self) -> bool:
         return self.reason == "AlreadyExists"
 
 
-class ExpiredError(ApiError):
-    """410, or a resourceVersion that the server does not know yet: list again."""
+class ResourceExpiredError(ApiError):
+    """410, or a resourceVersion that the server does not have yet: list again."""
 
 
-_BY_STATUS: dict[int, type[ApiError]] = {404: NotFoundError, 409: ConflictError, 410: ExpiredError}
+_BY_STATUS: dict[int, type[ApiError]] = {404: NotFoundError, 409: ConflictError, 410: ResourceExpiredError}
 
 
-class _Status(msgspec.Struct):
+class _StatusBody(msgspec.Struct):
     """The fields of metav1.Status that we read."""
 
-    code: int = 0
     reason: str = ""
     message: str = ""
     details: dict[str, Any] | None = None
 
 
 def api_error(status: int, body: bytes, headers: Iterable[tuple[bytes, bytes]] = ()) -> ApiError:
-    """The error for an answer with *status*; *body* is a metav1.Status, or whatever a proxy wrote."""
+    """The error for a response with *status*; *body* is a metav1.Status, or any text from a proxy."""
     try:
-        answer = msgspec.json.decode(body, type=_Status)
+        status_body = msgspec.json.decode(body, type=_StatusBody)
     except msgspec.DecodeError:
         text = body[:_SNIPPET_BYTES].decode(errors="replace").strip()
-        answer = _Status(message=f"the server answered {status} {_phrase(status)}: {text}" if text else "")
+        message = f"the server answered {status} {_phrase(status)}: {text}" if text else ""
+        status_body = _StatusBody(message=message)
     retry_after = _header_seconds(headers)
-    if retry_after is None and answer.details:
-        retry_after = _seconds(answer.details.get("retryAfterSeconds"))
-    kind = ExpiredError if _is_too_large(answer) else _BY_STATUS.get(status, ApiError)
-    return kind(
-        status, reason=answer.reason, message=answer.message, details=answer.details, retry_after=retry_after
+    if retry_after is None and status_body.details:
+        retry_after = _seconds(status_body.details.get("retryAfterSeconds"))
+    error_type = ResourceExpiredError if _is_version_too_large(status_body) else _BY_STATUS.get(status, ApiError)
+    return error_type(
+        status,
+        reason=status_body.reason,
+        message=status_body.message,
+        details=status_body.details,
+        retry_after=retry_after,
     )
 
 
-def _is_too_large(answer: _Status) -> bool:
+def _is_version_too_large(status_body: _StatusBody) -> bool:
     """A resourceVersion from the future: the server was restored from a backup, or its cache lags behind."""
-    causes = (answer.details or {}).get("causes") or ()
+    causes = (status_body.details or {}).get("causes") or ()
     return any(isinstance(each, dict) and each.get("reason") == "ResourceVersionTooLarge" for each in causes) or (
-        "Too large resource version" in answer.message
+        "Too large resource version" in status_body.message
     )
 
 
@@ -117,7 +121,7 @@ def _header_seconds(headers: Iterable[tuple[bytes, bytes]]) -> float | None:
 
 
 def _seconds(value: object) -> float | None:
-    """Whole seconds; the other form of Retry-After, a date, is not used by API servers."""
+    """API servers send seconds; the other form of Retry-After, a date, is ignored."""
     try:
         seconds = float(str(value))
     except ValueError:

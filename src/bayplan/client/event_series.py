@@ -1,7 +1,7 @@
-"""Events, and the series that equal ones are drawn together to: pure, as client-go's tools/events does it.
+"""Names, times and notes of events, and the series that equal events are aggregated into. No I/O.
 
-The first event of its kind is written at once. The second makes it a series, and that is written; from then on
-only a count goes up, which is written now and then (refresh) and when nothing has come for a while (finish).
+As client-go's tools/events: the first event is written at once. The second one makes it a series, which is written
+too; from then on only a count goes up, which is written from time to time (refresh) and when the series ends.
 """
 
 from __future__ import annotations
@@ -18,35 +18,38 @@ import msgspec
 from bayplan.model import format_time
 
 NOTE_BYTES = 1024  # validation.NoteLengthLimit
-_CUT = " ..."
-_MOST_BYTES = 4  # of one character
+_ELLIPSIS = " ..."
+_MAX_CHARACTER_BYTES = 4
+#: A series ends after this long without another event.
 FINISH_SECONDS = 360.0
 REFRESH_SECONDS = 1800.0
 #: client-go remembers every event of the last six to twelve minutes: too much at a thousand binds a second.
-MAX_REMEMBERED = 50_000
-#: Within one millisecond each writer has a nanosecond of its own.
-NANOSECONDS_OF_WRITERS = 1_000_000
+MAX_TRACKED = 50_000
+#: Writers in one process are told apart by nanoseconds within a millisecond.
+_WRITER_OFFSETS = 1_000_000
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _SUBDOMAIN_LENGTH = 253
-_IN_LABELS = b"-0123456789abcdefghijklmnopqrstuvwxyz"
+_LABEL_CHARACTERS = b"-0123456789abcdefghijklmnopqrstuvwxyz"
 
 
-def cut_note(note: str) -> str:
-    """At most 1024 bytes of UTF-8; what is longer ends in " ...", and never in half a character."""
-    if len(note) <= NOTE_BYTES // _MOST_BYTES:
+def truncate_note(note: str) -> str:
+    """At most 1024 bytes of UTF-8; a longer note ends in " ...", never in half a character."""
+    if len(note) <= NOTE_BYTES // _MAX_CHARACTER_BYTES:
         return note
     data = note.encode()
     if len(data) <= NOTE_BYTES:
         return note
-    return data[: NOTE_BYTES - len(_CUT)].decode(errors="ignore") + _CUT
+    return data[: NOTE_BYTES - len(_ELLIPSIS)].decode(errors="ignore") + _ELLIPSIS
 
 
-class EventNumbers:
-    """The time in nanoseconds as a part of names: no number is given twice, and writers about the same object have
-    different ones even at the same instant, which virtual time knows."""
+class UniqueTimestamps:
+    """The time in nanoseconds, as a part of event names: never the same number twice.
+
+    Different writers get different numbers for the same instant, which is common in virtual time.
+    """
 
     def __init__(self, writer: str = "") -> None:
-        self._offset = crc32(writer.encode()) % NANOSECONDS_OF_WRITERS
+        self._offset = crc32(writer.encode()) % _WRITER_OFFSETS
         self._last = 0
 
     def next(self, now: float) -> int:
@@ -55,6 +58,7 @@ class EventNumbers:
 
 
 def event_name(regarding: str, nanoseconds: int) -> str:
+    """The name of an event about the object called *regarding*; a random one if that makes no valid name."""
     name = f"{regarding}.{nanoseconds:x}"
     if len(name) <= _SUBDOMAIN_LENGTH and (_is_label(regarding) or _SUBDOMAIN.fullmatch(name)):
         return name
@@ -62,20 +66,20 @@ def event_name(regarding: str, nanoseconds: int) -> str:
 
 
 def _is_label(name: str) -> bool:
-    """As most names are: a subdomain without dots, told in half the time."""
-    if not name.isascii() or name.encode().translate(None, _IN_LABELS):
+    """Whether *name* is a subdomain without dots, as most names are: twice as fast as the regular expression."""
+    if not name.isascii() or name.encode().translate(None, _LABEL_CHARACTERS):
         return False
     return name != "" and name[0] != "-" and name[-1] != "-"
 
 
 def micro_time(now: float) -> str:
-    """A metav1.MicroTime; events come in bursts, so the second is mostly that of the event before."""
+    """A metav1.MicroTime."""
     micros: int = round(now * 1e6)
     return f"{_seconds.text(micros // 1_000_000)}.{str(micros % 1_000_000 + 1_000_000)[1:]}Z"
 
 
-class _Seconds:
-    """The text of a time to the second, and that of the one before."""
+class _FormattedSeconds:
+    """Formats times to the second. Events come in bursts, so the last result is cached."""
 
     def __init__(self) -> None:
         self._second = 0
@@ -88,20 +92,20 @@ class _Seconds:
         return self._text
 
 
-_seconds: Final = _Seconds()
+_seconds: Final = _FormattedSeconds()
 
 
-class Occurrence:
-    """An event as it was or will be written; tens of thousands are remembered, so it is kept as its JSON."""
+class TrackedEvent:
+    """An event that was or will be written, as JSON: it needs less memory, and tens of thousands are tracked."""
 
-    __slots__ = ("count", "data", "last", "name", "namespace")
+    __slots__ = ("count", "data", "last_seen", "name", "namespace")
 
-    def __init__(self, namespace: str, name: str, data: bytes, last: float) -> None:
+    def __init__(self, namespace: str, name: str, data: bytes, last_seen: float) -> None:
         self.namespace: Final = namespace
         self.name: Final = name
         self.data: Final = data
-        #: When it last happened, in seconds since the epoch.
-        self.last = last
+        #: In seconds since the epoch.
+        self.last_seen = last_seen
         self.count = 1
 
     @property
@@ -109,46 +113,44 @@ class Occurrence:
         return self.count > 1
 
     def series(self) -> dict[str, Any]:
-        return {"count": self.count, "lastObservedTime": micro_time(self.last)}
+        return {"count": self.count, "lastObservedTime": micro_time(self.last_seen)}
 
-    def whole(self) -> bytes:
-        """The event to create, series included."""
+    def body(self) -> bytes:
+        """The event to create, with its series."""
         if not self.is_series:
             return self.data
         return msgspec.json.encode({**msgspec.json.decode(self.data), "series": self.series()})
 
 
-class Aggregator:
-    """Remembers what was told, and says what is to be written."""
+class EventAggregator:
+    """Remembers recent events, and says what has to be written."""
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, Occurrence] = {}
+        #: The oldest first.
+        self._events: dict[Hashable, TrackedEvent] = {}
 
-    def __len__(self) -> int:
-        return len(self._known)
+    def get(self, key: Hashable) -> TrackedEvent | None:
+        return self._events.get(key)
 
-    def known(self, key: Hashable) -> Occurrence | None:
-        return self._known.get(key)
+    def add(self, key: Hashable, event: TrackedEvent) -> None:
+        """Track an event with a new *key*; the oldest one is forgotten if there are too many."""
+        if len(self._events) >= MAX_TRACKED:
+            del self._events[next(iter(self._events))]
+        self._events[key] = event
 
-    def add(self, key: Hashable, occurrence: Occurrence) -> None:
-        """An event of which there is none like it."""
-        if len(self._known) >= MAX_REMEMBERED:
-            del self._known[next(iter(self._known))]
-        self._known[key] = occurrence
+    def repeat(self, event: TrackedEvent, now: float) -> bool:
+        """It has happened again; whether that makes it a series, which has to be written now."""
+        event.count += 1
+        event.last_seen = now
+        return event.count == 2
 
-    def again(self, occurrence: Occurrence, now: float) -> bool:
-        """It happened once more; whether that makes it a series, to be written now."""
-        occurrence.count += 1
-        occurrence.last = now
-        return occurrence.count == 2
-
-    def series(self) -> list[Occurrence]:
+    def series(self) -> list[TrackedEvent]:
         """All series, to be refreshed."""
-        return [each for each in self._known.values() if each.is_series]
+        return [each for each in self._events.values() if each.is_series]
 
-    def finish(self, now: float) -> list[Occurrence]:
-        """Forget what has not happened for a while; the series among it, to be written a last time."""
-        old = {key: each for key, each in self._known.items() if each.last < now - FINISH_SECONDS}
-        for key in old:
-            del self._known[key]
-        return [each for each in old.values() if each.is_series]
+    def remove_finished(self, now: float) -> list[TrackedEvent]:
+        """Forget events that have not happened for a while; the series among them, to be written a last time."""
+        finished = {key: each for key, each in self._events.items() if each.last_seen < now - FINISH_SECONDS}
+        for key in finished:
+            del self._events[key]
+        return [each for each in finished.values() if each.is_series]

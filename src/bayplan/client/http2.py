@@ -1,10 +1,10 @@
-"""One HTTP/2 connection to the API server: many requests at a time, each on a lane.
+"""One HTTP/2 connection to the API server: many concurrent requests, each in a slot.
 
-What is sent within one turn of the event loop goes out in one write, and one read brings many replies: with TLS
-and the kernel between us and the server, that is most of what a request costs. Watches are not spoken here: each
-has an HTTP/1.1 connection of its own, which can be held back when we do not keep up.
+What is sent during one iteration of the event loop goes out in one write, and one read brings many responses: with
+TLS and the kernel in between, reads and writes are most of what a request costs. Watches do not use HTTP/2: each
+has an HTTP/1.1 connection of its own, which can stop reading when we do not keep up.
 
-As RFC 9113 has it, less what a client without pushes, priorities and header tables does not need.
+Implements RFC 9113, except what a client without pushes, priorities and header tables does not need.
 """
 
 from __future__ import annotations
@@ -15,12 +15,17 @@ import struct
 from collections import deque
 from typing import Final
 
-from bayplan.client import header_block
 from bayplan.client.errors import TransportError
-from bayplan.client.exchange import Reply, Request
+from bayplan.client.http_messages import (
+    HttpRequest,
+    HttpResponse,
+    decode_headers,
+    decode_status,
+    encode_http2_headers,
+)
 
 _PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-# Kinds of frames, their flags, settings and codes of errors.
+# Frame types, flags, settings and error codes, as the RFC names them.
 _DATA: Final = 0
 _HEADERS: Final = 1
 _RST_STREAM: Final = 3
@@ -36,297 +41,297 @@ _PADDED: Final = 0x8
 _PRIORITY: Final = 0x20
 _HEADER_TABLE_SIZE, _ENABLE_PUSH, _MAX_CONCURRENT_STREAMS, _INITIAL_WINDOW_SIZE, _MAX_FRAME_SIZE = 1, 2, 3, 4, 5
 _REFUSED_STREAM, _CANCEL = 7, 8
-_FRAME: Final = struct.Struct(">HBBBL")  # 24 bits of length, in two parts
+_FRAME_HEADER: Final = struct.Struct(">HBBBL")  # the 24 bits of the length in two parts
 _SETTING: Final = struct.Struct(">HL")
-_NUMBER: Final = struct.Struct(">L")
-_FRAME_BYTES: Final = 9
-_STREAM_ID: Final = 0x7FFF_FFFF
+_UINT32: Final = struct.Struct(">L")
+_FRAME_HEADER_BYTES: Final = 9
+_STREAM_ID_MASK: Final = 0x7FFF_FFFF
 _DEFAULT_WINDOW: Final = 65_535
-#: The server is never held back: a reply is read whole.
-_WINDOW: Final = 0x7FFF_FFFF
-_TOP_UP: Final = _WINDOW // 2
+#: As large as possible, so that the server never has to wait: we read every response completely.
+_RECEIVE_WINDOW: Final = 0x7FFF_FFFF
+_WINDOW_UPDATE_THRESHOLD: Final = _RECEIVE_WINDOW // 2
 _DEFAULT_FRAME_SIZE: Final = 16_384
 
 
 class Http2Connection:
-    """See the module's text. Bytes come from an `Http2Protocol`."""
+    """The protocol's state machine; `transport.AlpnProtocol` connects it to the event loop."""
 
-    def __init__(self, max_lanes: int) -> None:
+    def __init__(self, max_slots: int) -> None:
         self.loop = asyncio.get_running_loop()
-        self._max_lanes = max_lanes
-        #: Has the lanes as soon as the server has said how many there may be.
-        self.lanes: asyncio.Future[list[Http2Lane]] = self.loop.create_future()
+        self._max_slots = max_slots
+        #: Resolved when the server has announced how many concurrent streams it allows.
+        self.slots: asyncio.Future[list[Http2Slot]] = self.loop.create_future()
         self._transport: asyncio.Transport | None = None
-        self._rest = b""
+        #: The beginning of a frame that has not arrived completely.
+        self._partial_frame = b""
+        #: Frames to be written at the end of this iteration of the event loop.
         self._outgoing: list[bytes] = []
-        self._next_id = 1
-        #: The lanes that wait for a reply, by stream.
-        self._streams: dict[int, Http2Lane] = {}
-        #: Those whose content is not all sent, because the server has not allowed it yet.
-        self._held_back: deque[Http2Lane] = deque()
-        self._window = self._initial_window = _DEFAULT_WINDOW
-        self._frame_size = _DEFAULT_FRAME_SIZE
+        self._next_stream_id = 1
+        #: Stream id → the slot that waits for its response.
+        self._streams: dict[int, Http2Slot] = {}
+        #: Slots whose content waits for the server to enlarge a flow-control window.
+        self._blocked: deque[Http2Slot] = deque()
+        self._send_window = self._initial_window = _DEFAULT_WINDOW
+        self._max_frame_size = _DEFAULT_FRAME_SIZE
+        #: Bytes received since the last WINDOW_UPDATE.
         self._n_received = 0
-        #: A header block in several frames, and what its first one said.
-        self._block: tuple[int, int, bytes] | None = None
-        self.heard_at = self.idle_since = self.loop.time()
+        #: Flags, stream id and block of a HEADERS frame that CONTINUATION frames follow.
+        self._partial_headers: tuple[int, int, bytes] | None = None
+        self.last_received_at = self.idle_since = self.loop.time()
         #: Whether an earlier request was answered on this connection.
-        self._used = False
+        self._was_used = False
+        #: Whether it accepts requests.
         self.is_open = True
-        self._closed = False
+        self._is_closed = False
 
-    # --- lanes --------------------------------------------------------------------------------------------
+    # --- called by slots ----------------------------------------------------------------------------------
 
-    def start(self, lane: Http2Lane, request: Request) -> int:
-        """Send a request; the number of its stream."""
-        stream_id, self._next_id = self._next_id, self._next_id + 2
-        if self._next_id > _STREAM_ID:
-            self.is_open = False  # numbers are not used again
+    def start_stream(self, slot: Http2Slot, request: HttpRequest) -> int:
+        """Send a request; the id of its stream."""
+        stream_id, self._next_stream_id = self._next_stream_id, self._next_stream_id + 2
+        if self._next_stream_id > _STREAM_ID_MASK:
+            self.is_open = False  # ids are never reused
+        self._streams[stream_id] = slot
         content = request.content
-        block = header_block.request_block(
-            request.method,
-            request.target,
-            request.headers.block,
-            request.content_type,
-            None if content is None else len(content),
-        )
-        self._streams[stream_id] = lane
-        self._write_headers(stream_id, block, _END_STREAM if not content else 0)
+        flags, block = 0 if content else _END_STREAM, encode_http2_headers(request)
+        if len(block) <= self._max_frame_size:
+            self._write_frame(_HEADERS, flags | _END_HEADERS, stream_id, block)
+        else:
+            self._write_long_headers(stream_id, block, flags)
         if content:
-            lane.window, lane.unsent = self._initial_window, content
-            self._write_content(stream_id, lane)
+            slot.send_window, slot.unsent = self._initial_window, content
+            self._write_content(stream_id, slot)
         return stream_id
 
-    def forget(self, stream_id: int) -> None:
-        """Nobody wants the reply any more."""
+    def cancel_stream(self, stream_id: int) -> None:
+        """The response is no longer wanted."""
         if self._streams.pop(stream_id, None) is not None:
-            self._write_frame(_RST_STREAM, 0, stream_id, _NUMBER.pack(_CANCEL))
-            self._close_if_done()
+            self._write_frame(_RST_STREAM, 0, stream_id, _UINT32.pack(_CANCEL))
+            self._close_if_drained()
 
-    def retire(self) -> None:
-        """Take no more requests, and close when those under way are answered."""
+    def drain(self) -> None:
+        """Accept no more requests, and close when all requests in flight are answered."""
         self.is_open = False
-        self._close_if_done()
+        self._close_if_drained()
 
     def fail(self, error: TransportError) -> None:
-        """Close at once; what is under way fails."""
-        self.is_open, self._closed = False, True
-        if not self.lanes.done():
-            self.lanes.set_exception(error)
+        """Close at once; requests in flight fail."""
+        self.is_open, self._is_closed = False, True
+        if not self.slots.done():
+            self.slots.set_exception(error)
         streams, self._streams = self._streams, {}
-        for lane in streams.values():
-            lane.fail(error)
+        for slot in streams.values():
+            slot.fail(error)
         if self._transport is not None:
             self._transport.abort()
 
-    def _close_if_done(self) -> None:
+    def _close_if_drained(self) -> None:
         if not self.is_open and not self._streams and self._transport is not None:
-            self._transport.abort()  # a goodbye would have to be waited for
+            self._transport.abort()  # an orderly TLS shutdown would have to be waited for
 
-    # --- towards the server -------------------------------------------------------------------------------
+    # --- writing ------------------------------------------------------------------------------------------
 
-    def _write_headers(self, stream_id: int, block: bytes, flags: int) -> None:
-        size = self._frame_size
-        if len(block) <= size:
-            self._write_frame(_HEADERS, flags | _END_HEADERS, stream_id, block)
-            return
+    def _write_long_headers(self, stream_id: int, block: bytes, flags: int) -> None:
+        size = self._max_frame_size
         parts = [block[i : i + size] for i in range(0, len(block), size)]
         self._write_frame(_HEADERS, flags, stream_id, parts[0])
         for part in parts[1:-1]:
             self._write_frame(_CONTINUATION, 0, stream_id, part)
         self._write_frame(_CONTINUATION, _END_HEADERS, stream_id, parts[-1])
 
-    def _write_content(self, stream_id: int, lane: Http2Lane) -> None:
-        """As much as the server allows."""
-        while lane.unsent:
-            n_bytes = min(len(lane.unsent), self._window, lane.window, self._frame_size)
+    def _write_content(self, stream_id: int, slot: Http2Slot) -> None:
+        """As much as the flow-control windows allow."""
+        while slot.unsent:
+            n_bytes = min(len(slot.unsent), self._send_window, slot.send_window, self._max_frame_size)
             if n_bytes <= 0:
-                self._held_back.append(lane)
+                self._blocked.append(slot)
                 return
-            part, lane.unsent = lane.unsent[:n_bytes], lane.unsent[n_bytes:]
-            self._window -= n_bytes
-            lane.window -= n_bytes
-            self._write_frame(_DATA, 0 if lane.unsent else _END_STREAM, stream_id, part)
+            part, slot.unsent = slot.unsent[:n_bytes], slot.unsent[n_bytes:]
+            self._send_window -= n_bytes
+            slot.send_window -= n_bytes
+            self._write_frame(_DATA, 0 if slot.unsent else _END_STREAM, stream_id, part)
 
-    def _write_held_back(self) -> None:
-        for _ in range(len(self._held_back)):
-            lane = self._held_back.popleft()
-            if self._streams.get(lane.stream_id) is lane:
-                self._write_content(lane.stream_id, lane)
+    def _write_blocked(self) -> None:
+        for _ in range(len(self._blocked)):
+            slot = self._blocked.popleft()
+            if self._streams.get(slot.stream_id) is slot:
+                self._write_content(slot.stream_id, slot)
 
     def _write_frame(self, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
         if not self._outgoing:
             self.loop.call_soon(self._flush)
         size = len(payload)
-        self._outgoing.append(_FRAME.pack(size >> 8, size & 0xFF, kind, flags, stream_id) + payload)
+        self._outgoing.append(_FRAME_HEADER.pack(size >> 8, size & 0xFF, kind, flags, stream_id) + payload)
 
     def _flush(self) -> None:
-        """What was written since the last time, at once."""
+        """Write all frames since the last flush at once."""
         outgoing, self._outgoing = self._outgoing, []
-        if outgoing and self._transport is not None and not self._closed:
+        if outgoing and self._transport is not None and not self._is_closed:
             self._transport.write(b"".join(outgoing))
 
-    # --- from the server: bytes ---------------------------------------------------------------------------
+    # --- called by the event loop -------------------------------------------------------------------------
 
-    def open(self, transport: asyncio.Transport) -> None:
-        """The connection is made."""
+    def connection_made(self, transport: asyncio.Transport) -> None:
         self._transport = transport
-        ours = {_HEADER_TABLE_SIZE: 0, _ENABLE_PUSH: 0, _INITIAL_WINDOW_SIZE: _WINDOW}
+        settings = {_HEADER_TABLE_SIZE: 0, _ENABLE_PUSH: 0, _INITIAL_WINDOW_SIZE: _RECEIVE_WINDOW}
         self._outgoing.append(_PREFACE)
-        self._write_frame(_SETTINGS, 0, 0, b"".join([_SETTING.pack(*each) for each in ours.items()]))
-        self._write_frame(_WINDOW_UPDATE, 0, 0, _NUMBER.pack(_WINDOW - _DEFAULT_WINDOW))
+        self._write_frame(_SETTINGS, 0, 0, b"".join([_SETTING.pack(*each) for each in settings.items()]))
+        self._write_frame(_WINDOW_UPDATE, 0, 0, _UINT32.pack(_RECEIVE_WINDOW - _DEFAULT_WINDOW))
         self._flush()
 
-    def take(self, received: memoryview) -> None:
-        """What has come; it is not looked at later."""
-        self.heard_at = self.loop.time()
-        data = self._rest + received
+    def data_received(self, received: memoryview) -> None:
+        """Handle all complete frames; *received* is not referenced afterwards."""
+        self.last_received_at = self.loop.time()
+        data = self._partial_frame + received
         start, end = 0, len(data)
         try:
-            while end - start >= _FRAME_BYTES:
-                high, low, kind, flags, stream_id = _FRAME.unpack_from(data, start)
-                size = high << 8 | low
+            while end - start >= _FRAME_HEADER_BYTES:
+                size_high, size_low, kind, flags, stream_id = _FRAME_HEADER.unpack_from(data, start)
+                size = size_high << 8 | size_low
                 if size > _DEFAULT_FRAME_SIZE:
                     raise ValueError(f"a frame of {size} bytes")
-                stop = start + _FRAME_BYTES + size
+                stop = start + _FRAME_HEADER_BYTES + size
                 if stop > end:
                     break
-                self._take(kind, flags, stream_id & _STREAM_ID, data[start + _FRAME_BYTES : stop])
+                payload = data[start + _FRAME_HEADER_BYTES : stop]
+                self._on_frame(kind, flags, stream_id & _STREAM_ID_MASK, payload)
                 start = stop
         except (ValueError, struct.error, IndexError) as error:
             self.fail(TransportError(f"the server does not speak HTTP/2: {error}", sent=True))
-        self._rest = data[start:]
+        self._partial_frame = data[start:]
 
-    def cut(self, cause: Exception | None) -> None:
-        """The connection is lost."""
-        why = f"the connection was cut{f': {cause}' if cause else ''}"
-        self.is_open, self._closed = False, True
-        if not self.lanes.done():
-            self.lanes.set_exception(TransportError(why, sent=False))
+    def connection_lost(self, cause: Exception | None) -> None:
+        message = f"the connection was cut{f': {cause}' if cause else ''}"
+        self.is_open, self._is_closed = False, True
+        if not self.slots.done():
+            self.slots.set_exception(TransportError(message, sent=False))
         streams, self._streams = self._streams, {}
-        for lane in streams.values():
-            lane.fail(TransportError(why, sent=True, reused=self._used and not lane.is_answering))
+        for slot in streams.values():
+            reused = self._was_used and not slot.has_response_started
+            slot.fail(TransportError(message, sent=True, reused=reused))
 
-    # --- from the server: frames --------------------------------------------------------------------------
+    # --- frames -------------------------------------------------------------------------------------------
 
-    def _take(self, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
+    def _on_frame(self, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
         if kind == _DATA:
-            self._take_data(flags, stream_id, payload)
+            self._on_data(flags, stream_id, payload)
         elif kind == _HEADERS:
-            self._take_headers(flags, stream_id, _without_padding(flags, payload))
-        elif kind == _CONTINUATION and self._block is not None:
-            first_flags, first_id, block = self._block
-            self._take_headers(flags & _END_HEADERS | first_flags & _END_STREAM, first_id, block + payload)
+            self._on_headers(flags, stream_id, _strip_padding(flags, payload))
+        elif kind == _CONTINUATION and self._partial_headers is not None:
+            first_flags, first_id, block = self._partial_headers
+            self._on_headers(flags & _END_HEADERS | first_flags & _END_STREAM, first_id, block + payload)
         elif kind == _SETTINGS and not flags & _ACK:
-            self._take_settings(payload)
+            self._on_settings(payload)
         elif kind == _WINDOW_UPDATE:
-            self._take_window(stream_id, *_NUMBER.unpack(payload))
+            self._on_window_update(stream_id, *_UINT32.unpack(payload))
         elif kind == _PING and not flags & _ACK:
             self._write_frame(_PING, _ACK, 0, payload)
         elif kind == _RST_STREAM:
-            self._take_reset(stream_id, *_NUMBER.unpack(payload))
+            self._on_reset(stream_id, *_UINT32.unpack(payload))
         elif kind == _GOAWAY:
-            self._take_goaway(_NUMBER.unpack_from(payload)[0] & _STREAM_ID)
+            self._on_goaway(_UINT32.unpack_from(payload)[0] & _STREAM_ID_MASK)
 
-    def _take_data(self, flags: int, stream_id: int, payload: bytes) -> None:
+    def _on_data(self, flags: int, stream_id: int, payload: bytes) -> None:
         self._n_received += len(payload)
-        if self._n_received > _TOP_UP:
-            self._write_frame(_WINDOW_UPDATE, 0, 0, _NUMBER.pack(self._n_received))
+        if self._n_received > _WINDOW_UPDATE_THRESHOLD:
+            self._write_frame(_WINDOW_UPDATE, 0, 0, _UINT32.pack(self._n_received))
             self._n_received = 0
-        lane = self._streams.get(stream_id)
-        if lane is None:
-            return  # given up meanwhile
-        lane.chunks.append(_without_padding(flags & ~_PRIORITY, payload))
+        slot = self._streams.get(stream_id)
+        if slot is None:
+            return  # cancelled
+        slot.chunks.append(_strip_padding(flags & ~_PRIORITY, payload))
         if flags & _END_STREAM:
-            self._finish(stream_id, lane)
+            self._end_stream(stream_id, slot)
 
-    def _take_headers(self, flags: int, stream_id: int, block: bytes) -> None:
+    def _on_headers(self, flags: int, stream_id: int, block: bytes) -> None:
         if not flags & _END_HEADERS:
-            self._block = (flags, stream_id, block)
+            self._partial_headers = (flags, stream_id, block)
             return
-        self._block = None
-        lane = self._streams.get(stream_id)
-        if lane is None:
+        self._partial_headers = None
+        slot = self._streams.get(stream_id)
+        if slot is None:
             return
-        if not lane.is_answering:  # else these are trailers
-            lane.take_head(block)
+        if not slot.has_response_started:  # otherwise these are trailers
+            slot.headers_received(block)
         if flags & _END_STREAM:
-            self._finish(stream_id, lane)
+            self._end_stream(stream_id, slot)
 
-    def _finish(self, stream_id: int, lane: Http2Lane) -> None:
+    def _end_stream(self, stream_id: int, slot: Http2Slot) -> None:
         del self._streams[stream_id]
-        self._used = True
-        if lane.unsent:
-            # The server has made up its mind before it has read everything.
-            self._write_frame(_RST_STREAM, 0, stream_id, _NUMBER.pack(_CANCEL))
-        lane.finish()
+        self._was_used = True
+        if slot.unsent:
+            # The server has answered before it has read the whole request.
+            self._write_frame(_RST_STREAM, 0, stream_id, _UINT32.pack(_CANCEL))
+        slot.finish()
         if not self.is_open:
-            self._close_if_done()
+            self._close_if_drained()
 
-    def _take_reset(self, stream_id: int, code: int) -> None:
-        lane = self._streams.pop(stream_id, None)
-        if lane is not None:
+    def _on_reset(self, stream_id: int, code: int) -> None:
+        slot = self._streams.pop(stream_id, None)
+        if slot is not None:
             was_refused = code == _REFUSED_STREAM
-            lane.fail(TransportError(f"the server gave up the request (code {code})", sent=not was_refused))
-            self._close_if_done()
+            slot.fail(TransportError(f"the server gave up the request (code {code})", sent=not was_refused))
+            self._close_if_drained()
 
-    def _take_goaway(self, last_id: int) -> None:
-        """The server takes no more requests here; those after *last_id* it has not looked at."""
+    def _on_goaway(self, last_id: int) -> None:
+        """The server accepts no more requests here; it has not processed streams after *last_id*."""
         self.is_open = False
         for stream_id in [each for each in self._streams if each > last_id]:
             self._streams.pop(stream_id).fail(TransportError("the server closes the connection", sent=False))
-        self._close_if_done()
+        self._close_if_drained()
 
-    def _take_settings(self, payload: bytes) -> None:
+    def _on_settings(self, payload: bytes) -> None:
         settings = dict(_SETTING.iter_unpack(payload))
-        self._frame_size = settings.get(_MAX_FRAME_SIZE, self._frame_size)
+        self._max_frame_size = settings.get(_MAX_FRAME_SIZE, self._max_frame_size)
         window = settings.get(_INITIAL_WINDOW_SIZE, self._initial_window)
-        for lane in self._streams.values():
-            lane.window += window - self._initial_window
+        for slot in self._streams.values():
+            slot.send_window += window - self._initial_window
         self._initial_window = window
         self._write_frame(_SETTINGS, _ACK, 0, b"")
-        self._write_held_back()
-        if not self.lanes.done():
-            n_lanes = min(self._max_lanes, settings.get(_MAX_CONCURRENT_STREAMS, self._max_lanes))
-            self.lanes.set_result([Http2Lane(self) for _ in range(max(n_lanes, 1))])
+        self._write_blocked()
+        if not self.slots.done():
+            n_slots = min(self._max_slots, settings.get(_MAX_CONCURRENT_STREAMS, self._max_slots))
+            self.slots.set_result([Http2Slot(self) for _ in range(max(n_slots, 1))])
 
-    def _take_window(self, stream_id: int, increment: int) -> None:
-        increment &= _STREAM_ID
+    def _on_window_update(self, stream_id: int, increment: int) -> None:
+        increment &= _STREAM_ID_MASK
         if stream_id == 0:
-            self._window += increment
-        elif (lane := self._streams.get(stream_id)) is not None:
-            lane.window += increment
-        if self._held_back:
-            self._write_held_back()
+            self._send_window += increment
+        elif (slot := self._streams.get(stream_id)) is not None:
+            slot.send_window += increment
+        if self._blocked:
+            self._write_blocked()
 
 
-class Http2Lane:
-    """One exchange at a time on a connection that has others."""
+class Http2Slot:
+    """Implements `RequestSlot`: one of the concurrent requests of a connection."""
 
     __slots__ = (
-        "_block",
         "_connection",
-        "_reply",
+        "_header_block",
+        "_pending",
         "_sent_at",
         "_status",
         "chunks",
         "deadline",
+        "send_window",
         "stream_id",
         "unsent",
-        "window",
     )
 
     def __init__(self, connection: Http2Connection) -> None:
         self._connection = connection
-        self._reply: asyncio.Future[Reply] | None = None
+        self._pending: asyncio.Future[HttpResponse] | None = None
         self.stream_id = 0
+        #: `last_received_at` of the connection when the request was sent.
         self._sent_at = 0.0
+        #: 0 until the response has started.
         self._status = 0
-        self._block = b""
+        self._header_block = b""
         self.chunks: list[bytes] = []
-        #: What is still to be sent, and how much of it the server allows.
+        #: The content that is still to be sent, and how many bytes of it the server allows.
         self.unsent = b""
-        self.window = 0
+        self.send_window = 0
         self.deadline = math.inf
 
     @property
@@ -335,7 +340,7 @@ class Http2Lane:
 
     @property
     def idle_since(self) -> float:
-        """Lanes are idle together: what counts is the connection."""
+        """Idle time is that of the connection, which all its slots share."""
         return self._connection.idle_since
 
     @idle_since.setter
@@ -343,65 +348,66 @@ class Http2Lane:
         self._connection.idle_since = time
 
     @property
-    def is_answering(self) -> bool:
+    def has_response_started(self) -> bool:
         return self._status > 0
 
-    def send(self, request: Request) -> asyncio.Future[Reply]:
+    def send(self, request: HttpRequest) -> asyncio.Future[HttpResponse]:
         connection = self._connection
-        reply: asyncio.Future[Reply] = connection.loop.create_future()
+        response: asyncio.Future[HttpResponse] = connection.loop.create_future()
         if not connection.is_open:
-            reply.set_exception(TransportError("the connection was closed", sent=False, reused=True))
-            return reply
-        self._reply, self._status, self.chunks = reply, 0, []
-        self._sent_at = connection.heard_at
-        self.stream_id = connection.start(self, request)
-        return reply
+            response.set_exception(TransportError("the connection was closed", sent=False, reused=True))
+            return response
+        self._pending, self._status, self.chunks = response, 0, []
+        self._sent_at = connection.last_received_at
+        self.stream_id = connection.start_stream(self, request)
+        return response
 
-    def abandon(self) -> None:
-        self._reply = None
-        self._connection.forget(self.stream_id)
+    def cancel(self) -> None:
+        self._pending = None
+        self._connection.cancel_stream(self.stream_id)
 
-    def expire(self, why: str) -> None:
-        """If the connection has been silent since, it is given up with all that is on it."""
-        error = TransportError(why, sent=True)
-        if self._connection.heard_at == self._sent_at:
+    def time_out(self, message: str) -> None:
+        """A connection on which nothing has arrived since the request was sent is closed as a whole."""
+        error = TransportError(message, sent=True)
+        if self._connection.last_received_at == self._sent_at:
             self._connection.fail(error)
         self.fail(error)
-        self._connection.forget(self.stream_id)
+        self._connection.cancel_stream(self.stream_id)
 
-    def retire(self) -> None:
-        self._connection.retire()
+    def drain(self) -> None:
+        self._connection.drain()
 
     def close(self) -> None:
         self._connection.fail(TransportError("the connection was closed", sent=True))
 
-    # --- from the connection ------------------------------------------------------------------------------
+    # --- called by the connection -------------------------------------------------------------------------
 
-    def take_head(self, block: bytes) -> None:
-        status = header_block.status_of(block)
-        if status >= 200:  # others announce the one to come
-            self._status, self._block = status, block
+    def headers_received(self, block: bytes) -> None:
+        status = decode_status(block)
+        if status >= 200:  # 1xx only announce the response
+            self._status, self._header_block = status, block
 
     def finish(self) -> None:
         self.unsent = b""
-        reply, self._reply = self._reply, None
-        if reply is None or reply.done():
+        response, self._pending = self._pending, None
+        if response is None or response.done():
             return
-        if not self.is_answering:
-            reply.set_exception(TransportError("the server does not speak HTTP/2: no status", sent=True))
+        if not self.has_response_started:
+            response.set_exception(TransportError("the server does not speak HTTP/2: no status", sent=True))
             return
         chunks, is_success = self.chunks, 200 <= self._status < 300
-        headers = () if is_success else header_block.decode(self._block)
-        reply.set_result(Reply(self._status, headers, chunks[0] if len(chunks) == 1 else b"".join(chunks)))
+        headers = () if is_success else decode_headers(self._header_block)
+        body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        response.set_result(HttpResponse(self._status, headers, body))
 
     def fail(self, error: TransportError) -> None:
         self.unsent = b""
-        reply, self._reply = self._reply, None
-        if reply is not None and not reply.done():
-            reply.set_exception(error)
+        response, self._pending = self._pending, None
+        if response is not None and not response.done():
+            response.set_exception(error)
 
 
-def _without_padding(flags: int, payload: bytes) -> bytes:
+def _strip_padding(flags: int, payload: bytes) -> bytes:
     """The content of a DATA or HEADERS frame."""
     start, end = 0, len(payload)
     if flags & _PADDED:

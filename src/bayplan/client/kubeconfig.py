@@ -1,4 +1,4 @@
-"""Where the API server is and who we are: a kubeconfig file, or the service account of the pod we run in.
+"""The API server's address and our credentials, from a kubeconfig file or the service account of our pod.
 
 Comes in: paths and names. Goes out: `ClusterAccess`, plain data; nothing is connected, run or renewed here.
 """
@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from bayplan.client.certificates import Certificate, Pem, Trust
 from bayplan.client.errors import AccessError
 from bayplan.client.kubeconfig_file import Kubeconfig, read_kubeconfig
-from bayplan.client.tls import Certificate, Pem, Trust
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
@@ -31,8 +31,8 @@ class ExecPlugin:
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
-    """How we say who we are; at most one of token, token file, password and plugin, besides a certificate."""
+class AuthInfo:
+    """How we authenticate: with at most one of token, token file, password and plugin, besides a certificate."""
 
     certificate: Certificate | None = None
     token: str = ""
@@ -40,19 +40,19 @@ class Identity:
     username: str = ""
     password: str = ""
     exec: ExecPlugin | None = None
-    #: Headers that ask the server to see us as somebody else.
+    #: Headers that make the server treat us as another user.
     impersonate: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterAccess:
-    """Everything that a connection needs to know."""
+    """Everything that is needed to connect."""
 
     server: str
     trust: Trust = field(default_factory=Trust)
-    identity: Identity = field(default_factory=Identity)
-    #: For messages: which file and context this is from.
-    source: str = ""
+    auth_info: AuthInfo = field(default_factory=AuthInfo)
+    #: The namespace of the context; empty if it names none.
+    namespace: str = ""
 
 
 def load_access(
@@ -63,20 +63,20 @@ def load_access(
     environ: Mapping[str, str] | None = None,
     service_account: Path = SERVICE_ACCOUNT,
 ) -> ClusterAccess:
-    """The access that the flags ask for; *master* replaces the server's address.
+    """The access according to the flags; *master* overrides the server's address.
 
-    Without *kubeconfig*: the service account inside a pod, otherwise `$KUBECONFIG`, otherwise ~/.kube/config, and
-    where there is none of them but a *master*, that address without credentials. Raises AccessError.
+    Without *kubeconfig*: the service account inside a pod, otherwise `$KUBECONFIG`, otherwise ~/.kube/config; if
+    there is none of them, *master* without credentials. Raises AccessError.
     """
     env = os.environ if environ is None else environ
     if kubeconfig:
         access = _from_files([kubeconfig], context)
-    elif not context and not master and in_cluster(env, service_account):
-        access = from_service_account(env, service_account)
-    elif found := _usual_files(env):
+    elif not context and not master and _is_in_cluster(env, service_account):
+        access = _from_service_account(env, service_account)
+    elif found := _default_files(env):
         access = _from_files(found, context)
     elif master:
-        access = ClusterAccess(_checked_server(master, "--master"), source="--master")
+        access = ClusterAccess(_checked_server(master, "--master"))
     else:
         raise AccessError(
             "no cluster to talk to: give --kubeconfig or --master, set KUBECONFIG, or run inside a pod "
@@ -85,32 +85,31 @@ def load_access(
     return replace(access, server=_checked_server(master, "--master")) if master else access
 
 
-def in_cluster(environ: Mapping[str, str], service_account: Path = SERVICE_ACCOUNT) -> bool:
+def _is_in_cluster(environ: Mapping[str, str], service_account: Path = SERVICE_ACCOUNT) -> bool:
     """Whether we run in a pod with a service account."""
     return bool(environ.get("KUBERNETES_SERVICE_HOST")) and (service_account / "token").exists()
 
 
-def from_service_account(environ: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> ClusterAccess:
-    """The access of the pod we run in; the token file is renewed by the kubelet."""
+def _from_service_account(environ: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> ClusterAccess:
+    """The access of the pod we run in; the kubelet rotates the token file."""
     host, port = environ["KUBERNETES_SERVICE_HOST"], environ.get("KUBERNETES_SERVICE_PORT") or "443"
     ca = folder / "ca.crt"
     return ClusterAccess(
         f"https://{f'[{host}]' if ':' in host else host}:{port}",
         Trust(ca=Pem(file=str(ca))) if ca.exists() else Trust(),
-        Identity(token_file=str(folder / "token")),
-        source=f"service account in {folder}",
+        AuthInfo(token_file=str(folder / "token")),
     )
 
 
-def _usual_files(env: Mapping[str, str]) -> list[str]:
+def _default_files(env: Mapping[str, str]) -> list[str]:
     if listed := env.get("KUBECONFIG"):
         return [path for path in listed.split(os.pathsep) if path and Path(path).exists()]
-    usual = Path(env.get("HOME", "~")).expanduser() / ".kube" / "config"
-    return [str(usual)] if usual.exists() else []
+    default = Path(env.get("HOME", "~")).expanduser() / ".kube" / "config"
+    return [str(default)] if default.exists() else []
 
 
 def _from_files(paths: list[str], context_name: str) -> ClusterAccess:
-    """Several files are one: the first that has a name wins, as for kubectl."""
+    """Merges several files as kubectl does: the first file that has a name wins."""
     files = [read_kubeconfig(path) for path in paths]
     name = context_name or next((file.current_context for file in files if file.current_context), "")
     if not name:
@@ -119,11 +118,10 @@ def _from_files(paths: list[str], context_name: str) -> ClusterAccess:
     cluster_name = file.text(context, "cluster", f"context {name!r}", required=True)
     user_name = file.text(context, "user", f"context {name!r}")
     cluster_file, cluster = _find(files, "clusters", cluster_name, f"context {name!r}")
-    source = f"{file.path}, context {name!r}"
-    identity = Identity()
+    auth_info = AuthInfo()
     if user_name:
         user_file, user = _find(files, "users", user_name, f"context {name!r}")
-        identity = _identity(user_file, user, user_name, cluster)
+        auth_info = _auth_info(user_file, user, user_name, cluster)
     where = f"cluster {cluster_name!r}"
     if cluster_file.text(cluster, "proxy-url", where):
         raise cluster_file.error(f"{where}: proxy-url is not supported; reach the API server directly")
@@ -131,25 +129,25 @@ def _from_files(paths: list[str], context_name: str) -> ClusterAccess:
     return ClusterAccess(
         _checked_server(server, f"{cluster_file.path}: {where}"),
         _trust(cluster_file, cluster, where),
-        identity,
-        source,
+        auth_info,
+        file.text(context, "namespace", f"context {name!r}"),
     )
 
 
 def _find(
-    files: list[Kubeconfig], section: str, name: str, asked_by: str = ""
+    files: list[Kubeconfig], section: str, name: str, referrer: str = ""
 ) -> tuple[Kubeconfig, Mapping[str, object]]:
     for file in files:
         if (entry := file.entry(section, name)) is not None:
             return file, entry
     known = sorted({each for file in files for each in file.names(section)})
-    there = f"there are: {', '.join(known)}" if known else "there are none"
-    asked = (
-        f"{asked_by} asks for the {section[:-1]} {name!r}, which is not there"
-        if asked_by
-        else (f"there is no {section[:-1]} {name!r}")
+    available = f"there are: {', '.join(known)}" if known else "there are none"
+    problem = (
+        f"{referrer} refers to the {section[:-1]} {name!r}, which does not exist"
+        if referrer
+        else f"there is no {section[:-1]} {name!r}"
     )
-    raise AccessError(f"{', '.join(str(file.path) for file in files)}: {asked}; {there}")
+    raise AccessError(f"{', '.join(str(file.path) for file in files)}: {problem}; {available}")
 
 
 def _trust(file: Kubeconfig, cluster: Mapping[str, object], where: str) -> Trust:
@@ -160,7 +158,7 @@ def _trust(file: Kubeconfig, cluster: Mapping[str, object], where: str) -> Trust
     return Trust(ca, insecure, file.text(cluster, "tls-server-name", where))
 
 
-def _identity(file: Kubeconfig, user: Mapping[str, object], name: str, cluster: Mapping[str, object]) -> Identity:
+def _auth_info(file: Kubeconfig, user: Mapping[str, object], name: str, cluster: Mapping[str, object]) -> AuthInfo:
     where = f"user {name!r}"
     if user.get("auth-provider"):
         raise file.error(f"{where}: auth-provider was removed from Kubernetes 1.26; use an exec plugin")
@@ -170,7 +168,7 @@ def _identity(file: Kubeconfig, user: Mapping[str, object], name: str, cluster: 
         missing = "client-key" if certificate else "client-certificate"
         raise file.error(f"{where}: {missing} (or {missing}-data) is missing")
     token_file = file.text(user, "tokenFile", where)
-    return Identity(
+    return AuthInfo(
         Certificate(certificate, key) if certificate else None,
         token="" if token_file else file.text(user, "token", where),
         token_file=file.resolve(token_file),
@@ -194,10 +192,10 @@ def _exec_plugin(
     if version not in ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"):
         raise file.error(f"{where}: apiVersion {version!r} is not known; v1 and v1beta1 are")
     if plugin.get("interactiveMode") == "Always":
-        raise file.error(f"{where}: interactiveMode Always: a scheduler has nobody to ask")
+        raise file.error(f"{where}: interactiveMode Always: a scheduler has no terminal")
     command = file.text(plugin, "command", where, required=True)
     return ExecPlugin(
-        # A bare name is looked up on the PATH, as for kubectl.
+        # A bare name is looked up in the PATH, as by kubectl.
         file.resolve(command) if os.sep in command else command,
         version,
         file.texts(plugin, "args", where),

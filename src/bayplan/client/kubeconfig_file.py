@@ -1,4 +1,4 @@
-"""One kubeconfig file as it is written: sections, entries, and values with complaints that name the place."""
+"""One kubeconfig file: its sections, entries and values, with errors that name the file and the field."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
+from bayplan.client.certificates import Pem
 from bayplan.client.errors import AccessError
-from bayplan.client.tls import Pem
 
 _SECTION_FIELD = {"contexts": "context", "clusters": "cluster", "users": "user"}
 
@@ -22,6 +22,11 @@ def read_kubeconfig(path: str) -> Kubeconfig:
         text = Path(path).expanduser().read_bytes()
     except OSError as error:
         raise AccessError(f"cannot read the kubeconfig {path}: {error.strerror}") from None
+    return parse_kubeconfig(text, path)
+
+
+def parse_kubeconfig(text: str | bytes, path: str) -> Kubeconfig:
+    """The content of the file *path*; raises AccessError."""
     try:
         content = yaml.load(text, Loader=yaml.CSafeLoader)
     except yaml.YAMLError as error:
@@ -45,11 +50,11 @@ class Kubeconfig:
         return AccessError(f"{self.path}: {message}")
 
     def names(self, section: str) -> list[str]:
-        return [str(each.get("name")) for each in self._entries(section)]
+        return [str(each.get("name")) for each in self.entries(section)]
 
     def entry(self, section: str, name: str) -> Mapping[str, Any] | None:
         """The cluster, user or context called *name*; the first of several."""
-        for each in self._entries(section):
+        for each in self.entries(section):
             if str(each.get("name")) == name:
                 value = each.get(_SECTION_FIELD[section]) or {}
                 if not isinstance(value, Mapping):
@@ -57,7 +62,7 @@ class Kubeconfig:
                 return value
         return None
 
-    def _entries(self, section: str) -> list[Mapping[str, Any]]:
+    def entries(self, section: str) -> list[Mapping[str, Any]]:
         entries = self._content.get(section) or []
         if not isinstance(entries, list) or not all(isinstance(each, Mapping) for each in entries):
             raise self.error(f"{section} is not a list of named entries")
@@ -82,14 +87,14 @@ class Kubeconfig:
         return tuple(str(value) for value in values)
 
     def pairs(self, mapping: Mapping[str, Any], field: str, where: str) -> tuple[tuple[str, str], ...]:
-        """A list of name and value."""
+        """A list of names with values."""
         values = mapping.get(field) or []
         if not isinstance(values, list) or not all(isinstance(each, Mapping) for each in values):
             raise self.error(f"{where}: {field} is not a list of names with values")
         return tuple((self.text(each, "name", f"{where}: {field}"), str(each.get("value", ""))) for each in values)
 
     def resolve(self, path: str) -> str:
-        """Paths in a kubeconfig are relative to it."""
+        """Paths in a kubeconfig are relative to its directory."""
         return str(self.path.parent / path) if path else ""
 
     def pem(self, mapping: Mapping[str, Any], field: str, where: str) -> Pem:

@@ -1,4 +1,4 @@
-"""The Lease as a lock: the record that the replicas of a scheduler read and write to agree on a leader."""
+"""The Lease that the replicas of a scheduler use as a lock, to agree on a leader."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any, Protocol
 
 from bayplan.client.errors import ClientError
 from bayplan.framework import Clock
-from bayplan.model import format_micro_time, format_time
+from bayplan.model import format_time
 
 logger = logging.getLogger("bayplan.client")
 
 
 @dataclass(frozen=True, slots=True)
 class ElectionRecord:
-    """What a Lease says. Times are text: whose clock they are from, nobody knows, so nobody compares them."""
+    """The content of a Lease. Times are text: they come from other clocks, so they are never compared."""
 
     holder: str = ""
     lease_seconds: int = 0
@@ -28,7 +28,7 @@ class ElectionRecord:
 
 
 class Lock(Protocol):
-    """Where the record is kept. Calls raise ClientError; `get` raises NotFoundError where there is none."""
+    """Stores the record. Calls raise ClientError; `get` raises NotFoundError if there is none."""
 
     @property
     def identity(self) -> str: ...
@@ -38,7 +38,7 @@ class Lock(Protocol):
     async def create(self, record: ElectionRecord) -> None: ...
 
     async def update(self, record: ElectionRecord) -> None:
-        """Replace the record that was last seen; ConflictError if somebody else did meanwhile."""
+        """Replace the record that was last read; ConflictError if it has changed since."""
 
     async def record_event(self, text: str) -> None: ...
 
@@ -46,7 +46,7 @@ class Lock(Protocol):
 
 
 class LeaseClient(Protocol):
-    """What the lock needs of `KubeClient`."""
+    """The methods of `KubeClient` that the lock uses."""
 
     async def get_lease(self, namespace: str, name: str) -> dict[str, Any]: ...
 
@@ -58,7 +58,7 @@ class LeaseClient(Protocol):
 
 
 def new_identity() -> str:
-    """The host's name, and something that two processes on it do not share."""
+    """The host's name and a random part, which tells processes on one host apart."""
     return f"{socket.gethostname()}_{uuid.uuid4()}"
 
 
@@ -80,9 +80,9 @@ class LeaseLock:
         self._namespace = namespace
         self._name = name
         self._identity = identity
-        #: Whose name the events bear: the first profile's.
+        #: The source of events: the name of the first profile.
         self._component = component
-        #: The Lease as last seen, with labels, annotations and resourceVersion.
+        #: The Lease as last read or written, with labels, annotations and resourceVersion.
         self._lease: dict[str, Any] = {}
 
     @property
@@ -94,23 +94,23 @@ class LeaseLock:
 
     async def get(self) -> ElectionRecord:
         self._lease = await self._client.get_lease(self._namespace, self._name)
-        return _record(self._lease.get("spec") or {})
+        return _parse_record(self._lease.get("spec") or {})
 
     async def create(self, record: ElectionRecord) -> None:
         lease = {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
             "metadata": {"name": self._name, "namespace": self._namespace},
-            "spec": _spec(record),
+            "spec": _lease_spec(record),
         }
         self._lease = await self._client.create_lease(self._namespace, lease)
 
     async def update(self, record: ElectionRecord) -> None:
-        lease = {**self._lease, "spec": _spec(record)}
+        lease = {**self._lease, "spec": _lease_spec(record)}
         self._lease = await self._client.update_lease(self._namespace, self._name, lease)
 
     async def record_event(self, text: str) -> None:
-        """An event of the old API about the Lease, as kube-scheduler writes it. Lost if it cannot be written."""
+        """Create a core event about the Lease, as kube-scheduler does; it is dropped if that fails."""
         event = leader_event(self._lease, f"{self._identity} {text}", self._component, self._clock.now())
         try:
             await self._client.create_core_event(self._namespace, event)
@@ -121,7 +121,7 @@ class LeaseLock:
 def leader_event(lease: dict[str, Any], message: str, component: str, now: float) -> dict[str, Any]:
     meta = lease.get("metadata") or {}
     time = format_time(datetime.fromtimestamp(now, UTC))
-    known = ("name", "namespace", "uid", "resourceVersion")
+    fields = ("name", "namespace", "uid", "resourceVersion")
     return {
         "apiVersion": "v1",
         "kind": "Event",
@@ -129,7 +129,7 @@ def leader_event(lease: dict[str, Any], message: str, component: str, now: float
         "involvedObject": {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
-            **{field: meta[field] for field in known if meta.get(field)},
+            **{field: meta[field] for field in fields if meta.get(field)},
         },
         "reason": "LeaderElection",
         "message": message,
@@ -143,12 +143,7 @@ def leader_event(lease: dict[str, Any], message: str, component: str, now: float
     }
 
 
-def micro_time(now: float) -> str:
-    """*now* as Leases have it."""
-    return format_micro_time(datetime.fromtimestamp(now, UTC))
-
-
-def _record(spec: dict[str, Any]) -> ElectionRecord:
+def _parse_record(spec: dict[str, Any]) -> ElectionRecord:
     return ElectionRecord(
         spec.get("holderIdentity") or "",
         spec.get("leaseDurationSeconds") or 0,
@@ -158,7 +153,7 @@ def _record(spec: dict[str, Any]) -> ElectionRecord:
     )
 
 
-def _spec(record: ElectionRecord) -> dict[str, Any]:
+def _lease_spec(record: ElectionRecord) -> dict[str, Any]:
     return {
         "holderIdentity": record.holder,
         "leaseDurationSeconds": record.lease_seconds,

@@ -1,5 +1,4 @@
-"""Reports of load, from what each source answers. Pure; a wrong answer is a ReportError that says what is wrong
-about it."""
+"""Load reports from the responses of metrics sources. No I/O; an invalid response raises ReportError."""
 
 from __future__ import annotations
 
@@ -9,14 +8,22 @@ from typing import Any, Final
 
 import msgspec
 
-from bayplan.framework.loads import AVERAGE, CPU_LOAD, LATEST, MEMORY_LOAD, STANDARD_DEVIATION, LoadReport, Metric
+from bayplan.framework.load_metrics import (
+    AVERAGE,
+    CPU_LOAD,
+    LATEST,
+    MEMORY_LOAD,
+    STANDARD_DEVIATION,
+    LoadReport,
+    Metric,
+)
 from bayplan.model import CPU, MEMORY, QuantityError, parse_milli, parse_value
 
 FIFTEEN_MINUTES: Final = "15m"
 _CPU_SERIES: Final = "instance:node_cpu:ratio"
 _MEMORY_SERIES: Final = "instance:node_memory_utilisation:ratio"
-#: Function, series, and what the result is. The series are recording rules of kube-prometheus; their label
-#: `instance` must be the node's name.
+#: Function, series, and the type and operator of the resulting metric. The series are recording rules of
+#: kube-prometheus; their label `instance` must be the node's name.
 PROMETHEUS_QUERIES: Final = (
     ("avg_over_time", _CPU_SERIES, CPU_LOAD, AVERAGE),
     ("avg_over_time", _MEMORY_SERIES, MEMORY_LOAD, AVERAGE),
@@ -26,7 +33,7 @@ PROMETHEUS_QUERIES: Final = (
 
 
 class ReportError(Exception):
-    """A source answered something that is no report."""
+    """The response of a source is not a report."""
 
 
 # --- the Kubernetes metrics server ----------------------------------------------------------------
@@ -35,13 +42,13 @@ class ReportError(Exception):
 def metrics_server_report(
     answer: Mapping[str, Any], capacity: Callable[[str], Mapping[str, Any] | None], now: int
 ) -> LoadReport:
-    """From a NodeMetricsList; nodes that we do not know are left out."""
+    """From a NodeMetricsList; unknown nodes are omitted."""
     nodes = {}
     try:
         for item in answer["items"]:
             name = item["metadata"]["name"]
-            if (has := capacity(name)) is not None:
-                nodes[name] = tuple(_usage(item["usage"], has))
+            if (node_capacity := capacity(name)) is not None:
+                nodes[name] = tuple(_usage(item["usage"], node_capacity))
     except (KeyError, TypeError, QuantityError) as error:
         raise ReportError(f"the metrics server answered no NodeMetricsList: {error!r}") from error
     return LoadReport(now, nodes)
@@ -49,16 +56,16 @@ def metrics_server_report(
 
 def _usage(usage: Mapping[str, Any], capacity: Mapping[str, Any]) -> Iterator[Metric]:
     for name, type_, parse in ((CPU, CPU_LOAD, parse_milli), (MEMORY, MEMORY_LOAD, parse_value)):
-        has = parse(capacity.get(name, 0))
-        if has and name in usage:
-            yield Metric(type_, LATEST, 100 * parse(usage[name]) / has)
+        total = parse(capacity.get(name, 0))
+        if total and name in usage:
+            yield Metric(type_, LATEST, 100 * parse(usage[name]) / total)
 
 
 # --- Prometheus -----------------------------------------------------------------------------------
 
 
 def prometheus_metrics(answer: Any) -> Iterator[tuple[str, float]]:
-    """Node and percent, from the answer to an instant query."""
+    """Node and percent, from the response to an instant query."""
     try:
         if answer["data"]["resultType"] != "vector":
             raise ReportError(f"Prometheus answered a {answer['data']['resultType']}, not a vector")
@@ -97,14 +104,14 @@ class _WatcherMetrics(msgspec.Struct):
 
 
 def watcher_report(answer: Any) -> LoadReport:
-    """From the answer of a load watcher to GET /watcher; a node without metrics is unknown."""
+    """From a load watcher's response to GET /watcher; nodes without metrics are omitted."""
     try:
-        told = msgspec.convert(answer, _WatcherMetrics)
+        metrics = msgspec.convert(answer, _WatcherMetrics)
     except msgspec.ValidationError as error:
         raise ReportError(f"the load watcher answered no metrics: {error}") from error
     nodes = {
         name: tuple(Metric(each.type, each.operator, each.value) for each in node.metrics)
-        for name, node in told.data.nodes.items()
+        for name, node in metrics.data.nodes.items()
         if node.metrics
     }
-    return LoadReport(told.window.end, nodes)
+    return LoadReport(metrics.window.end, nodes)

@@ -1,7 +1,7 @@
-"""The load watcher: asks sources of metrics about the nodes, twice a minute, and fills the feeds of plugins.
+"""The load watcher: fetches node metrics twice a minute, and fills the feeds of plugins with reports.
 
-Three sources: the Kubernetes metrics server through the API server, Prometheus, and a load watcher of its own.
-What is wrong with one is logged; its last report stays until there is a newer one.
+Three sources: the Kubernetes metrics server (through the API server), Prometheus, and a load-watcher service.
+Failures are logged; the last report stays until there is a newer one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bayplan.client.load_reports import (
     watcher_report,
 )
 from bayplan.framework import Clock
-from bayplan.framework.loads import LoadFeed, LoadReport, LoadSource, Metric
+from bayplan.framework.load_metrics import LoadFeed, LoadReport, LoadSource, Metric
 from bayplan.observe import klog
 
 if TYPE_CHECKING:
@@ -34,12 +34,12 @@ DEFAULT_PROMETHEUS: Final = "http://prometheus-k8s:9090"
 _NODE_METRICS: Final = "/apis/metrics.k8s.io/v1beta1/nodes"
 _TIMEOUT_SECONDS: Final = 10.0
 
-#: Node → its capacity as its status writes it; None for a node that is not there.
+#: Node → its capacity as written in its status; None for an unknown node.
 Capacity = Callable[[str], Mapping[str, Any] | None]
 
 
 class ApiRequests(Protocol):
-    """What we need of `KubeClient`."""
+    """The method of `KubeClient` that is used."""
 
     async def request(self, method: str, path: str, body: object | None = None) -> dict[str, Any]: ...
 
@@ -55,7 +55,7 @@ class LoadWatcher:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, feeds: Iterable[LoadFeed]) -> None:
-        """Returns when every source was asked once, so that the first pods find reports."""
+        """Returns when every source was fetched once, so that the first pods find reports."""
         feeds = tuple(feeds)
         await asyncio.gather(*map(self.fill, feeds))
         self._tasks = [asyncio.create_task(self._keep_filled(feed), name="load watcher") for feed in feeds]
@@ -73,8 +73,8 @@ class LoadWatcher:
             await self.fill(feed)
 
     async def fill(self, feed: LoadFeed) -> None:
-        """Ask once. A failure leaves the feed as it is."""
-        import aiohttp  # few profiles have a plugin that wants to know about loads
+        """Fetch once. A failure leaves the feed unchanged."""
+        import aiohttp  # slow to import, and few profiles have a plugin that uses loads
 
         try:
             feed.report = await self._fetch(feed.source)
@@ -87,10 +87,10 @@ class LoadWatcher:
             return watcher_report(await self._get(source, f"{source.watcher_address}/watcher", {}))
         now = int(self._clock.now())
         if source.provider == PROMETHEUS:
-            return LoadReport(now, await self._ask_prometheus(source))
+            return LoadReport(now, await self._query_prometheus(source))
         return metrics_server_report(await self._client.request("GET", _NODE_METRICS), self._capacity, now)
 
-    async def _ask_prometheus(self, source: LoadSource) -> dict[str, list[Metric]]:
+    async def _query_prometheus(self, source: LoadSource) -> dict[str, list[Metric]]:
         url = f"{(source.address or DEFAULT_PROMETHEUS).rstrip('/')}/api/v1/query"
         found: dict[str, list[Metric]] = {}
         for function, name, type_, operator in PROMETHEUS_QUERIES:
@@ -112,4 +112,4 @@ class LoadWatcher:
             try:
                 return await response.json(content_type=None)
             except ValueError as error:
-                raise ReportError(f"{url} answered what is not JSON: {error}") from error
+                raise ReportError(f"{url} answered with invalid JSON: {error}") from error

@@ -3,14 +3,14 @@
     loaded = load(text, source="scheduler.yaml", catalogue=registry)
     loaded.profiles[0].points["score"]
 
-A wrong configuration raises `ConfigError`, which carries every problem with file, line and path.
+An invalid configuration raises `ConfigError`, which contains every problem with file, line and path.
 """
 
-from bayplan.config.catalogue import EXTENSION_POINTS, Catalogue, PluginFacts, PluginNotLoaded
 from bayplan.config.effective import to_json, to_yaml
-from bayplan.config.expand import EnabledPlugin, Profile
+from bayplan.config.expand import EnabledPlugin, ExpandedProfile
+from bayplan.config.field_path import Path
 from bayplan.config.loading import Loaded, default, load, migrate
-from bayplan.config.paths import Path
+from bayplan.config.plugin_catalogue import EXTENSION_POINTS, Catalogue, PluginFacts, PluginNotLoaded
 from bayplan.config.problems import ConfigError, FieldError, Problem
 from bayplan.config.types import KubeSchedulerConfiguration
 
@@ -19,6 +19,7 @@ __all__ = [
     "Catalogue",
     "ConfigError",
     "EnabledPlugin",
+    "ExpandedProfile",
     "FieldError",
     "KubeSchedulerConfiguration",
     "Loaded",
@@ -26,7 +27,6 @@ __all__ = [
     "PluginFacts",
     "PluginNotLoaded",
     "Problem",
-    "Profile",
     "default",
     "load",
     "migrate",

@@ -1,4 +1,4 @@
-"""The strict decoder: from a tree with positions to API objects, collecting everything that is wrong.
+"""The strict decoder: decodes a tree with positions into API objects, and collects all errors.
 
 It follows Go's decoder where users can tell: null leaves a field at its default, names match by exact
 case, `4.0` is a whole number in YAML, strings are never turned into numbers. A value that cannot be
@@ -9,35 +9,45 @@ from __future__ import annotations
 
 import base64
 import binascii
+import collections.abc
 import math
 import struct
 import typing
-from typing import Any, Literal, TypeGuard
+from collections.abc import Callable
+from typing import Any, Final, Literal, TypeGuard
 
 import msgspec
 
-from bayplan.config.api import ApiObject, NullRefused, NumberAsText, SinglePrecision
+from bayplan.config.api_object import ApiObject, NullRefused, NumberAsText, SinglePrecision
 from bayplan.config.duration import Duration
-from bayplan.config.paths import Path
+from bayplan.config.field_path import Path
 from bayplan.config.problems import FieldError, did_you_mean, join_or
 from bayplan.config.schema import FieldInfo, fields_of, homes_of, item_object, split_annotated, split_optional
-from bayplan.config.tree import Mapping, Node, Scalar, Sequence, describe, is_null
+from bayplan.config.tree import Mapping, Node, Scalar, Sequence, describe, is_null, plain
 
-#: What is said about fields that are often put in the wrong place: (class name, field) → words.
-_ADDRESS_GONE = "it is gone; use the flags --bind-address and --secure-port"
+#: Hints for fields that are often misplaced: (class name, field) → hint.
+_ADDRESS_REMOVED = "it was removed; use the flags --bind-address and --secure-port"
 MISPLACED = {
     ("KubeSchedulerProfile", "extenders"): (
         "extenders belong at the top level, beside profiles, and are shared by all profiles"
     ),
-    ("KubeSchedulerConfiguration", "algorithmSource"): "it is gone; configure profiles instead",
-    ("KubeSchedulerConfiguration", "healthzBindAddress"): _ADDRESS_GONE,
-    ("KubeSchedulerConfiguration", "metricsBindAddress"): _ADDRESS_GONE,
+    ("KubeSchedulerConfiguration", "algorithmSource"): "it was removed; configure profiles instead",
+    ("KubeSchedulerConfiguration", "healthzBindAddress"): _ADDRESS_REMOVED,
+    ("KubeSchedulerConfiguration", "metricsBindAddress"): _ADDRESS_REMOVED,
 }
 _UNDECODED = object()
+#: Types of lists, and what their items are put into.
+_COLLECTIONS: Final[dict[Any, Callable[[list[Any]], Any]]] = {
+    tuple: tuple,
+    list: list,
+    set: set,
+    frozenset: frozenset,
+    collections.abc.Sequence: tuple,
+}
 
 
 class Decoder:
-    """Decodes trees and remembers every error; `root` is the class whose fields are known "elsewhere"."""
+    """Decodes trees and collects errors; `root`: the class in which misplaced fields are looked up."""
 
     def __init__(self, root: type[ApiObject] | None = None) -> None:
         self.errors: list[FieldError] = []
@@ -48,7 +58,7 @@ class Decoder:
     def decode_object(
         self, node: Node, cls: type[ApiObject], path: Path, skip: frozenset[str] = frozenset()
     ) -> Any:
-        """Decode a mapping into `cls`; keys in `skip` are somebody else's."""
+        """Decode a mapping into `cls`; keys in `skip` are ignored."""
         if is_null(node):
             return self._build(cls, {}, path)
         if not isinstance(node, Mapping):
@@ -72,8 +82,8 @@ class Decoder:
         type_, _ = split_optional(type_)
         bare, extras = split_annotated(type_)
         origin = typing.get_origin(bare)
-        if origin is tuple:
-            return self._tuple(node, typing.get_args(bare)[0], path)
+        if origin in _COLLECTIONS:
+            return self._items(node, origin, typing.get_args(bare)[0], path)
         if origin is dict:
             return self._dict(node, typing.get_args(bare)[1], path)
         if origin is Literal:
@@ -94,9 +104,11 @@ class Decoder:
             return self._float(node, SinglePrecision in extras, path)
         if bare is bytes:
             return self._bytes(node, path)
-        return node  # a raw piece, decoded by whoever owns it
+        if self._root is not None:
+            return node  # a raw tree, decoded later
+        return self._untyped(node, bare, path)
 
-    # --- pieces ---------------------------------------------------------------------------------
+    # --- values ---------------------------------------------------------------------------------
 
     def _field(self, node: Node, info: FieldInfo, path: Path) -> Any:
         if not is_null(node):
@@ -105,7 +117,7 @@ class Decoder:
             return self._error(path, "null is not a duration", "leave the field out to get its default")
         if info.required:
             return self._error(path, "a value is required")
-        return info.default
+        return _UNDECODED  # the default, which may be a new list for each object
 
     def _build(self, cls: type[ApiObject], values: dict[str, Any], path: Path) -> Any:
         for info in fields_of(cls).values():
@@ -115,14 +127,22 @@ class Decoder:
                 values[info.name] = zero_of(info.type)
         return cls(**values)
 
-    def _tuple(self, node: Node, item_type: Any, path: Path) -> Any:
+    def _untyped(self, node: Node, type_: Any, path: Path) -> Any:
+        """An argument whose type says nothing about what is in it: `Any`, `dict`, `list`."""
+        if type_ is list and not isinstance(node, Sequence):
+            return self._wrong_type(node, path, "a list")
+        if type_ is dict and not isinstance(node, Mapping):
+            return self._wrong_type(node, path, "a mapping")
+        return plain(node)
+
+    def _items(self, node: Node, collection: Any, item_type: Any, path: Path) -> Any:
         if not isinstance(node, Sequence):
             return self._wrong_type(node, path, "a list")
         items = []
         for i, item in enumerate(node.items):
             value = zero_of(item_type) if is_null(item) else self.decode(item, item_type, path / i)
             items.append(zero_of(item_type) if value is _UNDECODED else value)
-        return tuple(items)
+        return _COLLECTIONS[collection](items)
 
     def _dict(self, node: Node, value_type: Any, path: Path) -> Any:
         if not isinstance(node, Mapping):
@@ -213,7 +233,7 @@ class Decoder:
         self.errors.append(FieldError(path, "unknown field", hint))
         inner = {item_object(info.type) for _, info in homes}
         if len(inner) == 1 and inner != {None}:
-            self.decode(value, homes[0][1].type, path)  # what is wrong inside is wrong in the right place too
+            self.decode(value, homes[0][1].type, path)  # to report the errors inside as well
 
 
 def _home_hint(name: str, homes: list[tuple[str, FieldInfo]]) -> str:
@@ -234,7 +254,7 @@ def _go_text(value: Any) -> str:
 
 
 def zero_of(type_: Any) -> Any:
-    """What a missing value of this type is: 0, "", false, no items, an object of defaults."""
+    """The zero value of the type: 0, "", false, no items, an object of defaults."""
     type_, optional = split_optional(type_)
     if optional:
         return None

@@ -8,8 +8,8 @@ from __future__ import annotations
 import msgspec
 
 from bayplan.config.args.base import Args
-from bayplan.config.catalogue import Consultation, PluginFacts
 from bayplan.config.duration import Duration
+from bayplan.config.plugin_catalogue import CachedCatalogue, PluginFacts
 from bayplan.config.schema import fields_of
 from bayplan.config.types import (
     ClientConnectionConfiguration,
@@ -29,12 +29,12 @@ replace = msgspec.structs.replace
 
 
 def default_configuration(
-    config: KubeSchedulerConfiguration, catalogue: Consultation
+    config: KubeSchedulerConfiguration, catalogue: CachedCatalogue
 ) -> KubeSchedulerConfiguration:
-    """Fill in everything that was left out. Arguments are decoded before."""
+    """Fill in all defaults. Arguments must be decoded already."""
     profiles = config.profiles or (KubeSchedulerProfile(),)
     if len(profiles) == 1 and profiles[0].scheduler_name is None:
-        # With several profiles each must have its own name; validation asks for it.
+        # With several profiles each must have a name; validation reports a missing one.
         profiles = (replace(profiles[0], scheduler_name=DEFAULT_SCHEDULER_NAME),)
     contention = config.enable_contention_profiling
     return replace(
@@ -72,7 +72,7 @@ def _extender(extender: Extender) -> Extender:
     return replace(extender, http_timeout=extender.http_timeout or EXTENDER_TIMEOUT)
 
 
-def _profile(profile: KubeSchedulerProfile, catalogue: Consultation) -> KubeSchedulerProfile:
+def _profile(profile: KubeSchedulerProfile, catalogue: CachedCatalogue) -> KubeSchedulerProfile:
     plugins = merge_plugins(profile.plugins, catalogue)
     given = {config.name for config in profile.plugin_config}
     configs = [replace(config, args=_defaulted(config.args)) for config in profile.plugin_config]
@@ -89,18 +89,18 @@ def _defaulted(args: object) -> object:
 
 
 def default_args(facts: PluginFacts) -> Args | None:
-    """The arguments of a plugin that is given none; None where some field has no default."""
+    """The default arguments of a plugin; None if some field has no default."""
     if facts.args is None or any(info.required for info in fields_of(facts.args).values()):
         return None
     return facts.args().defaulted()
 
 
 def plugin_sets(plugins: Plugins) -> dict[str, PluginSet]:
-    """The sets of a profile by extension point, `multiPoint` among them."""
+    """The plugin sets of a profile by extension point, including `multiPoint`."""
     return {name: getattr(plugins, info.name) for name, info in fields_of(Plugins).items()}
 
 
-def merge_plugins(custom: Plugins, catalogue: Consultation) -> Plugins:
+def merge_plugins(custom: Plugins, catalogue: CachedCatalogue) -> Plugins:
     """The user's sets, with the default plugins in `multiPoint`."""
     defaults = PluginSet(
         enabled=tuple(Plugin(name=name, weight=weight) for name, weight in catalogue.default_plugins)
@@ -113,7 +113,7 @@ def merge_plugins(custom: Plugins, catalogue: Consultation) -> Plugins:
 
 
 def merge_plugin_set(defaults: PluginSet, custom: PluginSet) -> PluginSet:
-    """Defaults that are not disabled, reconfigured in place where the user names them; then the user's others."""
+    """The defaults that are not disabled, with the user's weights; then the other plugins of the user."""
     disabled = {plugin.name for plugin in custom.disabled}
     by_name = {plugin.name: (i, plugin) for i, plugin in enumerate(custom.enabled)}
     enabled: list[Plugin] = []

@@ -1,4 +1,4 @@
-"""Durations as Go writes and reads them (`metav1.Duration`): `15s`, `1m30s`, `500ms`, `1.5h`."""
+"""Durations in Go's notation (`metav1.Duration`): `15s`, `1m30s`, `500ms`, `1.5h`."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _LARGEST = 2**63 - 1
 
 
 class Duration(int):
-    """A span of time in whole nanoseconds (int64)."""
+    """A duration in nanoseconds (int64)."""
 
     __slots__ = ()
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read Go's notation; `ValueError` says what is wrong with it."""
+        """Parse Go's notation. Raises ValueError."""
         rest, negative = text, False
         if rest[:1] in ("-", "+"):
             negative, rest = rest[0] == "-", rest[1:]
@@ -68,7 +68,7 @@ class Duration(int):
 
 
 def _read_part(text: str, rest: str) -> tuple[int, str]:
-    """The first number with its unit, in nanoseconds, and what follows it."""
+    """The first number with its unit, in nanoseconds, and the rest of the text."""
     match = _PART.match(rest)
     whole, fraction, unit = match.groups(default="") if match else ("", "", "")
     if not whole and fraction in ("", "."):

@@ -8,16 +8,18 @@ from typing import Any
 
 import yaml
 
-from bayplan.config.api import API_VERSION
+from bayplan.config.api_object import API_VERSION
 from bayplan.config.args.base import Args
-from bayplan.config.catalogue import SCORE_POINTS
 from bayplan.config.encode import encode
-from bayplan.config.expand import Profile
+from bayplan.config.expand import ExpandedProfile
+from bayplan.config.plugin_catalogue import SCORE_POINTS
 from bayplan.config.types import KIND, KubeSchedulerConfiguration, KubeSchedulerProfile
 
 
-def effective_configuration(config: KubeSchedulerConfiguration, profiles: Sequence[Profile]) -> dict[str, Any]:
-    """All fields with their defaults; of `pluginConfig` only what some plugin of the profile takes."""
+def effective_configuration(
+    config: KubeSchedulerConfiguration, profiles: Sequence[ExpandedProfile]
+) -> dict[str, Any]:
+    """All fields with their defaults; `pluginConfig` only for plugins of the profile."""
     values = encode(config)
     values["profiles"] = [
         _profile(profile, expanded) for profile, expanded in zip(config.profiles, profiles, strict=True)
@@ -25,7 +27,7 @@ def effective_configuration(config: KubeSchedulerConfiguration, profiles: Sequen
     return {"apiVersion": API_VERSION, "kind": KIND, **values}
 
 
-def expanded_configuration(profiles: Sequence[Profile]) -> dict[str, Any]:
+def expanded_configuration(profiles: Sequence[ExpandedProfile]) -> dict[str, Any]:
     """Per scheduler name and extension point: the plugins in the order in which they run, with weights."""
     return {
         profile.scheduler_name: {
@@ -40,7 +42,7 @@ def expanded_configuration(profiles: Sequence[Profile]) -> dict[str, Any]:
     }
 
 
-def _profile(profile: KubeSchedulerProfile, expanded: Profile) -> dict[str, Any]:
+def _profile(profile: KubeSchedulerProfile, expanded: ExpandedProfile) -> dict[str, Any]:
     values: dict[str, Any] = encode(profile)
     values.pop("pluginConfig", None)
     configs = [{"name": name, "args": _args(args)} for name, args in sorted(expanded.args.items())]
@@ -60,7 +62,7 @@ def to_json(values: Any) -> str:
 
 
 def to_yaml(values: Any) -> str:
-    """YAML with sorted keys and lists at the level of their key, as Kubernetes prints it."""
+    """YAML with sorted keys and unindented lists, as Kubernetes prints it."""
     return yaml.dump(values, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, width=10**6)
 
 

@@ -1,4 +1,4 @@
-"""Prints API objects as the plain values that YAML and JSON hold, in kube-scheduler's own form."""
+"""Encodes API objects as plain values for YAML and JSON, as kube-scheduler does."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 import struct
 from typing import Any
 
-from bayplan.config.api import ApiObject, SinglePrecision
+from bayplan.config.api_object import ApiObject, SinglePrecision
 from bayplan.config.duration import Duration
 from bayplan.config.schema import fields_of, split_annotated, split_optional
 from bayplan.config.tree import Mapping, Scalar, Sequence, plain
@@ -20,6 +20,8 @@ def encode(value: Any) -> Any:
         return str(value)
     if isinstance(value, tuple | list):
         return [encode(item) for item in value]
+    if isinstance(value, set | frozenset):
+        return sorted((encode(item) for item in value), key=str)
     if isinstance(value, dict):
         return {key: encode(item) for key, item in value.items()}
     if isinstance(value, bytes):
@@ -51,7 +53,7 @@ def _is_empty(item: Any, type_: Any) -> bool:
 
 
 def _shortest_single(value: float) -> float | int:
-    """The shortest decimal that gives back the same 32-bit float; whole numbers without a point."""
+    """The shortest decimal that parses to the same 32-bit float; integers without a point."""
     if value.is_integer():
         return int(value)
     wanted = struct.pack("f", value)

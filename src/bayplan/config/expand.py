@@ -1,4 +1,4 @@
-"""From a defaulted profile to the plugins that run: which ones at each extension point, in which order.
+"""Expands a defaulted profile: which plugins run at each extension point, in which order.
 
 Precedence: what an extension point enables itself, then what `multiPoint` enables explicitly, then the
 default plugins. The order within a point: plugins of the point that also come from `multiPoint` (in the
@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from bayplan.config.catalogue import EXTENSION_POINTS, SCORE_POINTS, Consultation, PluginFacts
 from bayplan.config.defaults import plugin_sets
-from bayplan.config.paths import Path
+from bayplan.config.field_path import Path
+from bayplan.config.plugin_catalogue import EXTENSION_POINTS, SCORE_POINTS, CachedCatalogue, PluginFacts
 from bayplan.config.problems import FieldError, did_you_mean
 from bayplan.config.types import KubeSchedulerProfile, Plugin, PluginSet
 
@@ -28,22 +28,22 @@ class EnabledPlugin(NamedTuple):
     weight: int = 0
 
 
-class Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """A profile, ready to be built."""
+class ExpandedProfile(msgspec.Struct, frozen=True, kw_only=True):
+    """A profile with its plugins resolved."""
 
     scheduler_name: str
     percentage_of_nodes_to_score: int | None
-    #: Extension point → its plugins, in the order in which they run. Every point is there.
+    #: Extension point → its plugins, in the order in which they run. Contains every point.
     points: dict[str, tuple[EnabledPlugin, ...]]
     #: Plugin → its arguments (`Args`; for plugins that declare no class, the bare value as read).
     args: dict[str, Any]
 
 
 class Expansion:
-    """Expands one profile and collects what is wrong with it."""
+    """Expands one profile and collects its errors."""
 
     def __init__(
-        self, profile: KubeSchedulerProfile, written: KubeSchedulerProfile, path: Path, catalogue: Consultation
+        self, profile: KubeSchedulerProfile, written: KubeSchedulerProfile, path: Path, catalogue: CachedCatalogue
     ) -> None:
         """`written` is the profile as the user wrote it: errors name its positions, not those after merging."""
         self.errors: list[FieldError] = []
@@ -55,19 +55,19 @@ class Expansion:
         self._catalogue = catalogue
         self._facts: dict[str, PluginFacts] = {}
 
-    def run(self) -> Profile:
-        """The expanded profile; only meaningful when there are no errors."""
-        # 1. Know every plugin that is named.
+    def run(self) -> ExpandedProfile:
+        """The expanded profile; only valid if there are no errors."""
+        # 1. Look up every plugin that is named.
         for point, plugin_set in self._sets.items():
             for plugin in plugin_set.enabled:
-                self._know(plugin.name, point)
-        # 2. Put together each extension point.
+                self._look_up(plugin.name, point)
+        # 2. Assemble each extension point.
         points = {point: self._point(point) for point in EXTENSION_POINTS}
-        # 3. Check what the profile as a whole needs.
+        # 3. Check the profile as a whole.
         self._check_counts(points)
         weights = {point: self._weights(point) for point in SCORE_POINTS}
         used = self.used()
-        return Profile(
+        return ExpandedProfile(
             scheduler_name=self._profile.scheduler_name or "",
             percentage_of_nodes_to_score=self._profile.percentage_of_nodes_to_score,
             points={
@@ -84,7 +84,7 @@ class Expansion:
 
     # --- plugins --------------------------------------------------------------------------------
 
-    def _know(self, name: str, point: str) -> None:
+    def _look_up(self, name: str, point: str) -> None:
         if name in self._facts:
             return
         facts = self._catalogue.lookup(name)
@@ -157,7 +157,7 @@ class Expansion:
             self.errors.append(FieldError(self._path / "placementGenerate", message))
 
     def _is_whole(self, point: str) -> bool:
-        """Whether all plugins that could be at this point are known; else a count says nothing."""
+        """Whether all plugins at this point are known; otherwise counting them is meaningless."""
         named = (*self._sets[point].enabled, *self._sets["multiPoint"].enabled)
         return all(plugin.name in self._facts for plugin in named)
 
@@ -169,7 +169,7 @@ class Expansion:
             if plugin.name in weights or not self._is_on(plugin.name, point):
                 continue
             weights[plugin.name] = weight = plugin.weight or 1
-            # As in Go, int64 wraps round: a negative weight followed by another one is an overflow.
+            # As in Go, int64 wraps around: a negative weight followed by another one is an overflow.
             if weight * MAX_SCORE > _wrapped(2**63 - 1 - total):
                 message = "the weights are negative or so large that the total score could overflow"
                 self.errors.append(FieldError(self._path / point, message))
@@ -183,15 +183,15 @@ class Expansion:
         self.errors.append(self._at(point, name, message, hint))
 
     def _at(self, point: str, name: str, message: str, hint: str) -> FieldError:
-        """An error at the place where the user wrote the plugin; at the point itself for a default plugin."""
+        """An error at the position of the plugin in the file; at the extension point for a default plugin."""
         written: PluginSet = self._written[point]
         places = [i for i, plugin in enumerate(written.enabled) if plugin.name == name]
         path = self._path / point
         return FieldError(path / "enabled" / places[-1] if places else path, message, hint)
 
 
-def unknown_plugin_hint(name: str, catalogue: Consultation) -> str:
-    """What may have been meant by a plugin name that nobody has."""
+def unknown_plugin_hint(name: str, catalogue: CachedCatalogue) -> str:
+    """A suggestion for an unknown plugin name."""
     if name == "Extender":
         return "an extender is not a plugin: it is configured under the top-level extenders, beside profiles"
     if name == "*":

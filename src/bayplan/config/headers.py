@@ -1,11 +1,11 @@
-"""What a file says it is: its `apiVersion` and `kind`, and whether we understand that."""
+"""Reads the `apiVersion` and `kind` of a file, and checks that they are supported."""
 
 from __future__ import annotations
 
 import msgspec
 
-from bayplan.config.api import API_VERSION, GROUP
-from bayplan.config.paths import ROOT
+from bayplan.config.api_object import API_VERSION, GROUP
+from bayplan.config.field_path import ROOT
 from bayplan.config.problems import FieldError, did_you_mean
 from bayplan.config.schema import fields_of
 from bayplan.config.source import SyntaxProblem, read_text
@@ -22,17 +22,17 @@ class Header(msgspec.Struct, frozen=True):
 
     version: str
     errors: tuple[FieldError, ...] = ()
-    #: False when the file is something else altogether, so that its fields tell nothing.
+    #: False if the file is no scheduler configuration at all, so that its fields need no check.
     readable: bool = True
 
 
 def read_header(root: Node | None) -> Header:
-    """Recognise the file by its root."""
+    """Determine the version of a file from its root."""
     if root is None or is_null(root):
         hint = f"it needs apiVersion: {API_VERSION} and kind: {KIND}"
         return _unreadable(FieldError(ROOT / "kind", "the file is empty", hint))
     if not isinstance(root, Mapping):
-        return _unreadable(FieldError(ROOT, f"the file holds {describe(root)}", f"a {KIND} is a mapping"))
+        return _unreadable(FieldError(ROOT, f"the file contains {describe(root)}", f"a {KIND} is a mapping"))
     api_version, kind, errors = _string(root, "apiVersion"), _string(root, "kind"), []
     if kind == POLICY and api_version in POLICY_API_VERSIONS:
         return Header(POLICY)
@@ -70,14 +70,14 @@ def _field_error(root: Mapping, key: str, value: str, wanted: str) -> FieldError
 
 
 def _config_map_error(root: Mapping) -> FieldError:
-    """A ConfigMap often wraps the file; say which of its keys does."""
+    """A ConfigMap often contains the file; names the key that does."""
     data = root.get("data")
     for entry in data.entries if isinstance(data, Mapping) else ():
         inner = _kind_inside(plain(entry.value))
         if inner:
-            message = f'this is a ConfigMap; its data key "{entry.key}" holds a {inner}'
-            return FieldError(ROOT / "data" / entry.key, message, "save that as a file of its own")
-    return FieldError(ROOT / "kind", f"this is a ConfigMap, not a {KIND}", "and no key of its data holds one")
+            message = f'this is a ConfigMap; its data key "{entry.key}" contains a {inner}'
+            return FieldError(ROOT / "data" / entry.key, message, "save it as a separate file")
+    return FieldError(ROOT / "kind", f"this is a ConfigMap, not a {KIND}", "and no key of its data contains one")
 
 
 def _kind_inside(text: object) -> str:

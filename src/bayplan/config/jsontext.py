@@ -1,4 +1,4 @@
-"""Reads JSON text into a tree with positions.
+"""Parses JSON text into a tree with positions.
 
 A text that begins with `{` is read as JSON and nothing else, as kube-scheduler does: what YAML would
 forgive there (a trailing comma, a bare word, a comment) is an error. Unlike YAML, `4.0` is not a whole number.
@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import re
 
-from bayplan.config.paths import ROOT, Path
+from bayplan.config.field_path import ROOT, Path
 from bayplan.config.problems import FieldError, Mark
-from bayplan.config.tree import Entry, Mapping, Node, Scalar, ScalarValue, Sequence
-from bayplan.config.yamltext import Parsed, SyntaxProblem, duplicate
+from bayplan.config.tree import Mapping, MappingEntry, Node, Scalar, ScalarValue, Sequence
+from bayplan.config.yamltext import ParsedText, SyntaxProblem, duplicate
 
 _BLANK = re.compile(r"[ \t\n\r]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
@@ -24,14 +24,14 @@ def looks_like_json(text: str) -> bool:
     return text.lstrip().startswith("{")
 
 
-def parse_json(text: str) -> Parsed:
-    """Read `text`, which must hold one JSON value."""
+def parse_json(text: str) -> ParsedText:
+    """Parse `text`, which must contain one JSON value."""
     reader = _Reader(text)
     root = reader.value(ROOT)
     reader.skip_blank()
     if reader.at < len(text):
         raise reader.problem("text follows after the end of the JSON value")
-    return Parsed(root, reader.errors, is_json=True)
+    return ParsedText(root, reader.errors, is_json=True)
 
 
 class _Reader:
@@ -56,7 +56,7 @@ class _Reader:
         return Scalar(self._number(), mark)
 
     def _object(self, path: Path, mark: Mark) -> Mapping:
-        entries: list[Entry] = []
+        entries: list[MappingEntry] = []
         seen: dict[str, Mark] = {}
         while self._more("}", path, first=not entries):
             key_mark = self._mark()
@@ -70,7 +70,7 @@ class _Reader:
             if key in seen:
                 self.errors.append(duplicate(path / key, seen[key], key_mark))
             seen[key] = key_mark
-            entries.append(Entry(key, self.value(path / key), key_mark))
+            entries.append(MappingEntry(key, self.value(path / key), key_mark))
         return Mapping(tuple(entries), mark)
 
     def _array(self, path: Path, mark: Mark) -> Sequence:
@@ -80,7 +80,7 @@ class _Reader:
         return Sequence(tuple(items), mark)
 
     def _more(self, end: str, path: Path, *, first: bool) -> bool:
-        """Step over the opening bracket or a comma; False at the end, which is stepped over too."""
+        """Skip the opening bracket or a comma; False at the closing bracket, which is skipped too."""
         if first:
             self.at += 1
             self.skip_blank()

@@ -1,4 +1,4 @@
-"""The front: from the text of a file to a configuration that can be used, or to everything that is wrong with it.
+"""Loads configurations: from the text of a file to a validated configuration, or to the list of all errors.
 
 Comes in: the text, the name of its source, the catalogue of plugins. Goes out: `Loaded`, or `ConfigError`.
 Nothing is started and nothing is contacted; the files that an extender's `tlsConfig` names are read.
@@ -12,33 +12,33 @@ from typing import Any
 import msgspec
 
 from bayplan.config.args.base import Args
-from bayplan.config.catalogue import Catalogue, Consultation
 from bayplan.config.decode import Decoder
 from bayplan.config.defaults import default_configuration
 from bayplan.config.effective import effective_configuration, expanded_configuration
-from bayplan.config.expand import Expansion, Profile
-from bayplan.config.extenders import apply_ignored_resources
+from bayplan.config.expand import ExpandedProfile, Expansion
+from bayplan.config.extender_resources import apply_ignored_resources
+from bayplan.config.field_path import ROOT, Path
 from bayplan.config.headers import Header, read_header
 from bayplan.config.migrate import migrate_tree, print_yaml
-from bayplan.config.paths import ROOT, Path
 from bayplan.config.plugin_args import PluginResolver, unknown_name_warnings
+from bayplan.config.plugin_catalogue import CachedCatalogue, Catalogue
 from bayplan.config.problems import ConfigError, FieldError, Mark, Problem
-from bayplan.config.source import Parsed, SyntaxProblem, read_text
+from bayplan.config.source import ParsedText, SyntaxProblem, read_text
 from bayplan.config.tree import Mapping, Node, locate
 from bayplan.config.types import KubeSchedulerConfiguration, KubeSchedulerProfile
-from bayplan.config.validation import validate_configuration
+from bayplan.config.validate import validate_configuration
 
 _TYPE_META = frozenset({"apiVersion", "kind"})
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):
-    """A configuration that was accepted."""
+    """A valid configuration."""
 
     #: All defaults filled in; `plugins` merged with the default plugins, arguments typed.
     config: KubeSchedulerConfiguration
     #: The profiles, expanded, in the order of the file.
-    profiles: tuple[Profile, ...]
-    #: What works but should be looked at: old versions, names that nothing goes by.
+    profiles: tuple[ExpandedProfile, ...]
+    #: Old versions, unknown names and the like.
     warnings: tuple[Problem, ...] = ()
 
     def effective(self) -> dict[str, Any]:
@@ -51,26 +51,26 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load(text: str, *, source: str, catalogue: Catalogue) -> Loaded:
-    """Load a configuration of any version that we understand; `source` is its name in messages.
+    """Load a configuration of any supported version; `source` is its name in messages.
 
     Raises `ConfigError` with all problems, in the order of the file.
     """
-    # 1. Read it. What is it, and in which version?
+    # 1. Parse it and determine its version.
     root, header, parsed = _read(text, source)
     warnings: list[FieldError] = []
     if parsed.more_documents:
         warnings.append(FieldError(ROOT, "several documents are in this text; only the first one is used"))
-    # 2. Older versions become v1.
+    # 2. Migrate older versions to v1.
     if header.version != "v1":
         migration = migrate_tree(root, header.version)
         root = migration.root
         warnings += migration.warnings()
         parsed.errors += migration.errors
-    # 3. Decode, fill in defaults, validate, expand: each as far as it can be done.
-    building = _Building(root, catalogue)
+    # 3. Decode, default, validate, expand: each stage as far as possible, to report all errors.
+    building = _ConfigurationBuilder(root, catalogue)
     building.run()
     if parsed.is_json:
-        # Go looks for repeated keys where it decodes, which for arguments of a class nobody knows it does not.
+        # Go reports duplicate keys when it decodes, so not in arguments of an unknown class.
         raw = building.raw_args()
         parsed.errors = [error for error in parsed.errors if not any(error.path.starts_with(path) for path in raw)]
     errors = [*parsed.errors, *header.errors, *building.errors]
@@ -85,8 +85,8 @@ def load(text: str, *, source: str, catalogue: Catalogue) -> Loaded:
 
 
 def default(catalogue: Catalogue) -> Loaded:
-    """The configuration of a scheduler that is given none."""
-    building = _Building(Mapping((), Mark(0, 0)), catalogue)
+    """The default configuration."""
+    building = _ConfigurationBuilder(Mapping((), Mark(0, 0)), catalogue)
     building.run()
     if building.errors:
         raise ConfigError(_problems(building.errors, "default configuration", None))
@@ -107,8 +107,8 @@ def migrate(text: str, *, source: str) -> str:
     return print_yaml(migration.root, migration.notes)
 
 
-def _read(text: str, source: str) -> tuple[Mapping, Header, Parsed]:
-    """The tree of a text and what it is; `ConfigError` if it is nothing of ours."""
+def _read(text: str, source: str) -> tuple[Mapping, Header, ParsedText]:
+    """The tree of a text and its header. Raises ConfigError if it is no scheduler configuration."""
     try:
         parsed = read_text(text)
     except SyntaxProblem as problem:
@@ -120,16 +120,16 @@ def _read(text: str, source: str) -> tuple[Mapping, Header, Parsed]:
     return parsed.root, header, parsed
 
 
-class _Building:
-    """The way from a v1 tree to a configuration; errors of every stage are kept."""
+class _ConfigurationBuilder:
+    """Builds a configuration from a v1 tree; collects the errors of every stage."""
 
     def __init__(self, root: Mapping, catalogue: Catalogue) -> None:
         self.errors: list[FieldError] = []
         self.warnings: list[FieldError] = []
-        self.profiles: tuple[Profile, ...] = ()
+        self.profiles: tuple[ExpandedProfile, ...] = ()
         self.config = KubeSchedulerConfiguration()
         self._root = root
-        self._catalogue = Consultation(catalogue)
+        self._catalogue = CachedCatalogue(catalogue)
         self._broken: list[Path] = []
 
     def run(self) -> None:
@@ -139,14 +139,14 @@ class _Building:
         config, errors = apply_ignored_resources(config)
         self._add(errors)
         if any(extender.tls_config is not None for extender in config.extenders):
-            from bayplan.config.tls import tls_errors  # ssl is slow to import, and seldom needed
+            from bayplan.config.extender_tls import tls_errors  # ssl is slow to import and rarely needed
 
             self._add(tls_errors(config.extenders, ROOT / "extenders"))
         self.config = config
         self._expand(written)
 
     def raw_args(self) -> list[Path]:
-        """The places of arguments that were left as they are."""
+        """The paths of arguments that were not decoded."""
         return [
             ROOT / "profiles" / i / "pluginConfig" / j / "args"
             for i, profile in enumerate(self.config.profiles)
@@ -180,7 +180,7 @@ class _Building:
         self._add(_queue_sort_errors(self.profiles))
 
     def _check_late_args(self, used: set[str], profile: int) -> None:
-        """Arguments that only the plugin's constructor looks at are wrong only where the plugin is used."""
+        """Arguments that only the constructor of the plugin checks are errors only if the plugin is used."""
         for j, config in enumerate(self.config.profiles[profile].plugin_config):
             if isinstance(config.args, Args) and config.args.CHECKED_WHEN_USED:
                 errors = config.args.validate(ROOT / "profiles" / profile / "pluginConfig" / j / "args")
@@ -196,11 +196,11 @@ class _Building:
                 self.errors.append(error)
 
 
-def _queue_sort_errors(profiles: tuple[Profile, ...]) -> list[FieldError]:
-    """One queue serves all profiles: whatever way they came to it, they must sort it with the same plugin."""
+def _queue_sort_errors(profiles: tuple[ExpandedProfile, ...]) -> list[FieldError]:
+    """All profiles share one queue, so they must use the same QueueSort plugin with the same arguments."""
     sorts = [profile.points["queueSort"] for profile in profiles]
     if any(len(plugins) != 1 for plugins in sorts):
-        return []  # said already
+        return []  # already reported
     errors = []
     first = sorts[0][0].name
     for i, plugins in enumerate(sorts[1:], start=1):

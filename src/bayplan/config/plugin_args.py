@@ -1,14 +1,14 @@
-"""`pluginConfig`: from trees to the `Args` of each plugin, and references to plugins resolved to their names."""
+"""Decodes `pluginConfig` into the `Args` of each plugin, and resolves plugin references to names."""
 
 from __future__ import annotations
 
 import msgspec
 
-from bayplan.config.api import API_VERSION
+from bayplan.config.api_object import API_VERSION
 from bayplan.config.args.base import Args
-from bayplan.config.catalogue import Consultation
 from bayplan.config.decode import Decoder
-from bayplan.config.paths import ROOT, Path
+from bayplan.config.field_path import ROOT, Path
+from bayplan.config.plugin_catalogue import CachedCatalogue
 from bayplan.config.problems import FieldError, Mark, did_you_mean
 from bayplan.config.schema import fields_of
 from bayplan.config.tree import Mapping, Node, Scalar, describe, is_null, plain
@@ -27,9 +27,9 @@ _NOTHING = Scalar(None, Mark(0, 0))
 
 
 class PluginResolver:
-    """Asks the catalogue about every plugin that a configuration names, and decodes the arguments."""
+    """Looks up every plugin of a configuration in the catalogue, and decodes its arguments."""
 
-    def __init__(self, catalogue: Consultation) -> None:
+    def __init__(self, catalogue: CachedCatalogue) -> None:
         self.errors: list[FieldError] = []
         self.warnings: list[FieldError] = []
         self.broken: list[Path] = []
@@ -60,7 +60,7 @@ class PluginResolver:
         return replace(plugin_set, **lists)
 
     def _real_name(self, name: str) -> str:
-        """`plugins.py:Mine` becomes the name that the class gives itself."""
+        """The name of the class that `plugins.py:Mine` refers to; other names unchanged."""
         if ":" not in name:
             return name
         facts = self._catalogue.lookup(name)
@@ -100,12 +100,12 @@ class PluginResolver:
                 errors.append(FieldError(path / key, f"{describe(value)} is not a string"))
             elif value.value not in ("", wanted):
                 message = f'the arguments of {name} have the {key} "{wanted}", not "{value.value}"'
-                errors.append(FieldError(path / key, message, "the field can be left out"))
+                errors.append(FieldError(path / key, message, "the field can be omitted"))
         return errors
 
 
-def unknown_name_warnings(config: KubeSchedulerConfiguration, catalogue: Consultation) -> list[FieldError]:
-    """Names that nothing goes by, where kube-scheduler says nothing: in pluginConfig and under disabled."""
+def unknown_name_warnings(config: KubeSchedulerConfiguration, catalogue: CachedCatalogue) -> list[FieldError]:
+    """Unknown names that kube-scheduler ignores silently: in pluginConfig and under disabled."""
     known = set(catalogue.names()) | {"*"}
     warnings = []
     for i, profile in enumerate(config.profiles):

@@ -1,4 +1,4 @@
-"""What is wrong with a configuration: one `Problem` per finding, and the error that carries them all.
+"""Errors in a configuration: one `Problem` each, and the exception that contains them all.
 
 Decoding, validation and the building of profiles each hand back `FieldError`s (a path and words); the
 front turns them into `Problem`s by adding the file and the line.
@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from bayplan.config.paths import Path
+from bayplan.config.field_path import Path
 
 
 class Mark(NamedTuple):
@@ -21,20 +21,20 @@ class Mark(NamedTuple):
 
 
 class FieldError(NamedTuple):
-    """Something wrong with one field, before it is known in which file and line the field stands."""
+    """An error in one field, before its file and line are known."""
 
     path: Path
     message: str
-    #: What would be right.
+    #: A suggested fix.
     hint: str = ""
-    #: The path that kube-scheduler's own message gives, where it differs from the field's real one.
+    #: The path in kube-scheduler's message, if it differs from the real path of the field.
     upstream_path: str = ""
-    #: Set where the path alone does not tell the place (the second of two equal keys).
+    #: Set if the path is ambiguous (the second of two equal keys).
     mark: Mark | None = None
 
 
 class Problem(NamedTuple):
-    """One finding, with its place in the file; printed as one line."""
+    """One error or warning with its location in the file; printed as one line."""
 
     source: str
     line: int
@@ -55,7 +55,7 @@ class Problem(NamedTuple):
 
 
 class ConfigError(Exception):
-    """A configuration was refused. `problems` holds everything that is wrong, in the order of the file."""
+    """A configuration is invalid. `problems` contains all errors, in the order of the file."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems: tuple[Problem, ...] = tuple(problems)
@@ -72,7 +72,7 @@ def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
 
 
 def did_you_mean(name: str, known: Iterable[str], count: int = 1) -> str:
-    """`did you mean "score"?`, or nothing when no known name is near."""
+    """`did you mean "score"?`, or empty if no known name is similar."""
     names = nearest(name, known, count)
     return f"did you mean {join_or(names)}?" if names else ""
 

@@ -1,4 +1,4 @@
-"""Plain YAML scalars, understood as kube-scheduler's YAML reader understands them.
+"""Resolves plain YAML scalars as kube-scheduler's YAML parser does.
 
 That is YAML 1.1 with Go's number syntax: `yes`, `on` and `n` are booleans, `010` is eight, `0x10` is
 sixteen, `1_0` is ten, `4.0` and `1e1` are whole numbers; base-60 numbers and dates stay strings.
@@ -23,7 +23,7 @@ _GO_INT = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[oO]?([0-7]+)|0[bB]([01]+)
 _BASES = (16, 8, 2, 10)
 _LARGEST_UINT64 = 2**64 - 1
 _SMALLEST_INT64 = -(2**63)
-#: From here on Go's JSON encoder writes a float with an exponent, which no integer field takes.
+#: From here on Go's JSON encoder writes a float with an exponent, which integer fields do not accept.
 _EXPONENT_FROM = 1e21
 
 

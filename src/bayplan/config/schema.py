@@ -1,4 +1,4 @@
-"""What the configuration's classes say about themselves: fields, their types, and where a field belongs."""
+"""Introspection of the configuration classes: fields, their types, and where a field belongs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated, Any, Union
 
 import msgspec
 
-from bayplan.config.api import ApiObject
+from bayplan.config.api_object import ApiObject
 
 
 class FieldInfo(msgspec.Struct, frozen=True):
@@ -25,7 +25,7 @@ class FieldInfo(msgspec.Struct, frozen=True):
 
 @functools.cache
 def fields_of(cls: type[ApiObject]) -> dict[str, FieldInfo]:
-    """The fields by the name they have in the file."""
+    """The fields by their name in the file."""
     infos = {}
     for field in msgspec.structs.fields(cls):
         default = field.default
@@ -56,7 +56,7 @@ def split_optional(type_: Any) -> tuple[Any, bool]:
 
 
 def item_object(type_: Any) -> type[ApiObject] | None:
-    """The API object a field holds, directly or in a list; None for a plain value."""
+    """The API object in a field, directly or in a list; None for a plain value."""
     bare, _ = split_annotated(split_optional(type_)[0])
     if typing.get_origin(bare) is tuple:
         bare, _ = split_annotated(typing.get_args(bare)[0])

@@ -1,7 +1,7 @@
-"""A parsed text with positions: what the YAML and JSON readers produce and everything else reads.
+"""The syntax tree of a configuration, with positions: the output of the YAML and JSON parsers.
 
 Values are what JSON knows: null, booleans, numbers, strings, sequences and mappings with string keys.
-Equal keys stay, in their order; the last one counts, and the reader reports the earlier ones.
+Duplicate keys are kept in order; the last one counts, and the parser reports the others.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from bayplan.config.paths import Path
+from bayplan.config.field_path import Path
 from bayplan.config.problems import Mark
 
 ScalarValue: TypeAlias = "str | int | float | bool | None"
@@ -27,15 +27,15 @@ class Sequence(msgspec.Struct, frozen=True):
     mark: Mark
 
 
-class Entry(msgspec.Struct, frozen=True):
+class MappingEntry(msgspec.Struct, frozen=True):
     key: str
     value: Node
-    #: Where the key stands.
+    #: The position of the key.
     mark: Mark
 
 
 class Mapping(msgspec.Struct, frozen=True):
-    entries: tuple[Entry, ...]
+    entries: tuple[MappingEntry, ...]
     mark: Mark
 
     def get(self, key: str) -> Node | None:
@@ -43,11 +43,11 @@ class Mapping(msgspec.Struct, frozen=True):
         entry = self.entry(key)
         return entry.value if entry else None
 
-    def entry(self, key: str) -> Entry | None:
+    def entry(self, key: str) -> MappingEntry | None:
         return next((entry for entry in reversed(self.entries) if entry.key == key), None)
 
-    def effective_entries(self) -> Iterator[Entry]:
-        """The entries that count: the last of each key."""
+    def effective_entries(self) -> Iterator[MappingEntry]:
+        """The last entry of each key."""
         last = {entry.key: entry for entry in self.entries}
         return iter(last.values())
 
@@ -56,7 +56,7 @@ Node: TypeAlias = "Scalar | Sequence | Mapping"
 
 
 def plain(node: Node) -> Any:
-    """The bare values, without positions."""
+    """The plain values, without positions."""
     if isinstance(node, Mapping):
         return {entry.key: plain(entry.value) for entry in node.entries}
     if isinstance(node, Sequence):
@@ -65,9 +65,9 @@ def plain(node: Node) -> Any:
 
 
 def positioned(value: Any, mark: Mark) -> Node:
-    """Bare values as a tree; everything stands at `mark`."""
+    """Plain values as a tree; everything has the position `mark`."""
     if isinstance(value, dict):
-        return Mapping(tuple(Entry(key, positioned(item, mark), mark) for key, item in value.items()), mark)
+        return Mapping(tuple(MappingEntry(key, positioned(item, mark), mark) for key, item in value.items()), mark)
     if isinstance(value, list | tuple):
         return Sequence(tuple(positioned(item, mark) for item in value), mark)
     if isinstance(value, Mapping | Sequence | Scalar):
@@ -80,7 +80,7 @@ def is_null(node: Node | None) -> bool:
 
 
 def locate(root: Node, path: Path) -> Mark:
-    """The place of `path`: the key of a field, the start of a list item; else of the nearest parent there is."""
+    """The position of `path`: the key of a field, the start of a list item; otherwise of the nearest parent."""
     node, mark = root, root.mark
     for step in path:
         if isinstance(node, Mapping) and isinstance(step, str) and (entry := node.entry(step)):

@@ -9,14 +9,14 @@ from typing import Any
 
 import msgspec
 
-from bayplan.config.api import ApiObject, Float32, Int32, Int64, SetDuration
+from bayplan.config.api_object import ApiObject, Float32, Int32, Int64, SetDuration
 from bayplan.config.duration import Duration
 
 KIND = "KubeSchedulerConfiguration"
 
 
 class LeaderElectionConfiguration(ApiObject):
-    """Which replica schedules; see the Lease it holds."""
+    """Leader election by a Lease."""
 
     leader_elect: bool = True
     lease_duration: SetDuration = Duration(0)
@@ -28,7 +28,7 @@ class LeaderElectionConfiguration(ApiObject):
 
 
 class ClientConnectionConfiguration(ApiObject):
-    """How the API server is reached, and how often it is asked."""
+    """The connection to the API server, with its rate limit."""
 
     kubeconfig: str = ""
     accept_content_types: str = ""
@@ -38,14 +38,14 @@ class ClientConnectionConfiguration(ApiObject):
 
 
 class Plugin(ApiObject):
-    """A plugin at an extension point; the weight counts where plugins score."""
+    """A plugin at an extension point; the weight is for plugins that score."""
 
     name: str = ""
     weight: Int32 = 0
 
 
 class PluginSet(ApiObject):
-    """What one extension point has on top of, or taken from, its default plugins."""
+    """The plugins enabled and disabled at one extension point, relative to the defaults."""
 
     OMIT_EMPTY = frozenset({"enabled", "disabled"})
 
@@ -83,7 +83,7 @@ class PluginConfig(ApiObject):
 
 
 class KubeSchedulerProfile(ApiObject):
-    """A scheduler name and the plugins that serve it."""
+    """A scheduler name and its plugins."""
 
     OMIT_EMPTY = frozenset({"scheduler_name", "percentage_of_nodes_to_score", "plugin_config"})
 
@@ -94,7 +94,7 @@ class KubeSchedulerProfile(ApiObject):
 
 
 class ExtenderManagedResource(ApiObject):
-    """A resource that an extender looks after."""
+    """A resource that an extender manages."""
 
     OMIT_EMPTY = frozenset({"ignored_by_scheduler"})
 
@@ -103,7 +103,7 @@ class ExtenderManagedResource(ApiObject):
 
 
 class ExtenderTLSConfig(ApiObject):
-    """How an extender is reached over TLS."""
+    """The TLS settings of an extender."""
 
     OMIT_EMPTY = frozenset(
         {"insecure", "server_name", "cert_file", "key_file", "ca_file", "cert_data", "key_data", "ca_data"}
@@ -120,7 +120,7 @@ class ExtenderTLSConfig(ApiObject):
 
 
 class Extender(ApiObject):
-    """An HTTP service that takes part in scheduling. Every profile asks every extender."""
+    """An HTTP service that takes part in scheduling. Every profile calls every extender."""
 
     OMIT_EMPTY = frozenset(
         {

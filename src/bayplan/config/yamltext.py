@@ -1,6 +1,6 @@
-"""Reads YAML text into a tree with positions. Safe: no tag makes an object, aliases cannot explode.
+"""Parses YAML text into a tree with positions. Safe: tags create no objects, and alias expansion is limited.
 
-The first document counts, as for kube-scheduler; equal keys and the like are reported, not fatal.
+Only the first document counts, as in kube-scheduler; duplicate keys and the like are reported, not fatal.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ import msgspec
 import yaml
 
 from bayplan.config import scalars
-from bayplan.config.paths import ROOT, Path
+from bayplan.config.field_path import ROOT, Path
 from bayplan.config.problems import FieldError, Mark
-from bayplan.config.tree import Entry, Mapping, Node, Scalar, ScalarValue, Sequence
+from bayplan.config.tree import Mapping, MappingEntry, Node, Scalar, ScalarValue, Sequence
 
 #: A text whose aliases stand for more values than this is refused (kube-scheduler: "excessive aliasing").
 MAX_VALUES = 1_000_000
 MAX_DEPTH = 200
 _TAG = "tag:yaml.org,2002:"
 
-#: kube-scheduler's reader knows YAML 1.1 and refuses a text that says it is another.
+#: kube-scheduler's parser supports YAML 1.1 and refuses any other declared version.
 _OTHER_YAML = re.compile(r"(?:\s|#.*\n)*%YAML[ \t]+(?!1\.1\s)")
 _PLAIN = "plain"  # our own tag: an unquoted scalar without a tag, to be resolved as Go does
 _QUOTED = "quoted"
 
 
-class _Loader(yaml.CSafeLoader):
-    """Leaves the meaning of scalars to us; PyYAML reads some of them differently than Go."""
+class _GoScalarLoader(yaml.CSafeLoader):
+    """Does not resolve scalars: PyYAML resolves some of them differently than Go."""
 
     def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
         if kind is yaml.ScalarNode:
@@ -40,7 +40,7 @@ class _Loader(yaml.CSafeLoader):
 
 
 class SyntaxProblem(Exception):
-    """The text cannot be read at all."""
+    """The text cannot be parsed."""
 
     def __init__(self, mark: Mark, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -49,8 +49,8 @@ class SyntaxProblem(Exception):
         self.hint = hint
 
 
-class Parsed(msgspec.Struct):
-    """A text that was read: its tree (None for an empty text), findings, and whether more documents follow."""
+class ParsedText(msgspec.Struct):
+    """A parsed text: its tree (None for an empty text), errors, and whether more documents follow."""
 
     root: Node | None
     errors: list[FieldError]
@@ -58,18 +58,18 @@ class Parsed(msgspec.Struct):
     is_json: bool = False
 
 
-def parse_yaml(text: str) -> Parsed:
+def parse_yaml(text: str) -> ParsedText:
     """Read the first document of `text`."""
     if _OTHER_YAML.match(text):
-        raise SyntaxProblem(Mark(1, 1), "the %YAML line asks for another version than 1.1", "remove the line")
-    loader = _Loader(text)
+        raise SyntaxProblem(Mark(1, 1), "the %YAML line declares another version than 1.1", "remove the line")
+    loader = _GoScalarLoader(text)
     try:
         _check_depth(text)
         first = loader.get_node() if loader.check_node() else None
         more = _has_more(loader)
         converter = _Converter()
         root = converter.convert(first, ROOT) if first is not None else None
-        return Parsed(root, converter.errors, more)
+        return ParsedText(root, converter.errors, more)
     except yaml.MarkedYAMLError as error:
         raise _explain(error, text) from None
     except yaml.reader.ReaderError as error:
@@ -81,8 +81,8 @@ def parse_yaml(text: str) -> Parsed:
 
 
 def _check_depth(text: str) -> None:
-    """Composing nodes is recursive, in C: a text that is nested too deeply must not get there."""
-    loader = _Loader(text)
+    """Refuse deeply nested text: composing nodes is recursive, in C."""
+    loader = _GoScalarLoader(text)
     try:
         depth = 0
         while loader.check_event() and not loader.check_event(yaml.DocumentEndEvent):
@@ -97,17 +97,17 @@ def _check_depth(text: str) -> None:
         loader.dispose()
 
 
-def _has_more(loader: _Loader) -> bool:
+def _has_more(loader: _GoScalarLoader) -> bool:
     try:
         return bool(loader.check_node())
     except yaml.YAMLError:
-        return True  # what follows the first document is never read, so it may be anything
+        return True  # the rest is never parsed, so it may be invalid
 
 
 def _explain(error: yaml.MarkedYAMLError, text: str) -> SyntaxProblem:
     where = error.problem_mark or error.context_mark
     if error.context == "while scanning a simple key" and error.context_mark:
-        where = error.context_mark  # the key that lacks its colon; the other mark is where the reader gave up
+        where = error.context_mark  # the key without a colon; the other mark is where the parser stopped
     mark = Mark(where.line + 1, where.column + 1) if where else Mark(1, 1)
     problem = error.problem or "cannot be read"
     if error.context:
@@ -128,7 +128,7 @@ def _syntax_hint(text: str, mark: Mark, problem: str) -> str:
 
 
 class _Converter:
-    """Turns PyYAML's nodes into ours: resolves scalars, merge keys and aliases, reports equal keys."""
+    """Converts PyYAML's nodes: resolves scalars, merge keys and aliases, reports duplicate keys."""
 
     def __init__(self) -> None:
         self.errors: list[FieldError] = []
@@ -161,14 +161,14 @@ class _Converter:
         return value
 
     def _mapping(self, node: yaml.MappingNode, path: Path, mark: Mark) -> Mapping:
-        entries: list[Entry] = []
+        entries: list[MappingEntry] = []
         seen: dict[str, Mark] = {}
         for key_node, value_node in node.value:
             if _is_merge(key_node):
                 merged = self._merged(value_node, path)
             else:
                 key = self._key(key_node)
-                merged = [Entry(key, self.convert(value_node, path / key), _mark(key_node))]
+                merged = [MappingEntry(key, self.convert(value_node, path / key), _mark(key_node))]
             for entry in merged:
                 if entry.key in seen:
                     self.errors.append(duplicate(path / entry.key, seen[entry.key], entry.mark))
@@ -176,10 +176,11 @@ class _Converter:
                 entries.append(entry)
         return Mapping(tuple(entries), mark)
 
-    def _merged(self, node: yaml.Node, path: Path) -> list[Entry]:
-        """The entries that `<<` brings in. A list of mappings is read from its end: the first one wins."""
+    def _merged(self, node: yaml.Node, path: Path) -> list[MappingEntry]:
+        """The entries that `<<` merges. A list of mappings is processed from its end, so that the first one
+        wins."""
         sources = list(reversed(node.value)) if isinstance(node, yaml.SequenceNode) else [node]
-        entries: list[Entry] = []
+        entries: list[MappingEntry] = []
         for source in sources:
             converted = self.convert(source, path)
             if not isinstance(converted, Mapping):
@@ -204,7 +205,7 @@ def duplicate(path: Path, first: Mark, second: Mark) -> FieldError:
     key = path[-1]
     return FieldError(
         path,
-        f'the key "{key}" is here a second time; the first is in line {first.line}',
+        f'the key "{key}" is a duplicate; the first is in line {first.line}',
         f'a mapping has each key once: merge the two into one "{key}"',
         mark=second,
     )
@@ -219,7 +220,7 @@ def _scalar(node: yaml.ScalarNode) -> ScalarValue:
             raise SyntaxProblem(_mark(node), "!!binary is not followed by base64 text") from None
     if tag == _QUOTED or tag == _TAG + "str":
         return str(text)
-    # `!!int "5"` and the like say that the text is to be resolved; a tag of nobody's leaves a string.
+    # `!!int "5"` and the like are resolved; an unknown tag leaves a string.
     return scalars.resolve(text) if tag == _PLAIN or tag.startswith(_TAG) else str(text)
 
 

@@ -1,7 +1,7 @@
-"""Judges us against recordings of the real thing.
+"""Conformance: compares Bayplan with recordings of kube-scheduler and kube-apiserver.
 
-A recording is a file of JSON lines, each with a `kind`; every kind has a judge. A judge gets the line and
-what it needs to know, and yields for each step a label and the differences (none: identical).
+A recording is a file of JSON lines, each with a `kind`. Each kind has a verifier: it takes the line and a context,
+and yields a label and the differences (none: identical) for each step.
 """
 
 from __future__ import annotations
@@ -16,67 +16,68 @@ from typing import Any, TypeAlias
 import msgspec
 
 from bayplan.config import Catalogue, ConfigError
-from bayplan.conformance.report import Difference, Report, Step
+from bayplan.conformance.report import ConformanceReport, Difference, StepResult
 from bayplan.model import ObjectError
 
 __all__ = [
+    "ConformanceReport",
     "Context",
     "Difference",
-    "Judge",
     "RecordingError",
-    "Report",
-    "Step",
-    "judge_lines",
+    "StepResult",
+    "Verifier",
     "read_lines",
     "run",
+    "verify_lines",
 ]
 
-#: Kind of a line → the function that judges it, as `module:function`; imported when the first such line is met.
-JUDGES = {
-    "config": "bayplan.conformance.config:judge",
-    "extender": "bayplan.conformance.extender:judge",
-    "decision": "bayplan.conformance.decision:judge",
-    "requeue": "bayplan.conformance.requeue:judge",
-    "gang": "bayplan.conformance.gang:judge",
-    "order": "bayplan.conformance.order:judge",
-    "quota": "bayplan.conformance.decision:judge_unscored",
-    "toleration": "bayplan.conformance.decision:judge_unscored",
-    "allocatable": "bayplan.conformance.decision:judge",
-    "podstate": "bayplan.conformance.decision:judge",
-    "api": "bayplan.conformance.api:judge",
+#: Kind of a line → its verifier, as `module:function`; imported when the first such line is read.
+VERIFIERS = {
+    "config": "bayplan.conformance.configurations:verify",
+    "extender": "bayplan.conformance.extender_calls:verify",
+    "decision": "bayplan.conformance.decisions:verify",
+    "requeue": "bayplan.conformance.requeues:verify",
+    "gang": "bayplan.conformance.gang:verify",
+    "order": "bayplan.conformance.queue_order:verify",
+    "quota": "bayplan.conformance.decisions:verify_unscored",
+    "toleration": "bayplan.conformance.decisions:verify_unscored",
+    "allocatable": "bayplan.conformance.decisions:verify",
+    "podstate": "bayplan.conformance.decisions:verify",
+    "claims": "bayplan.conformance.claims:verify",
+    "api": "bayplan.conformance.api_requests:verify",
 }
 
 
 class Context(msgspec.Struct, frozen=True):
-    """What judges may ask for."""
+    """What verifiers need besides the line."""
 
     catalogue: Catalogue
 
 
 #: Yields (label of the step, differences).
-Judge: TypeAlias = Callable[[dict[str, Any], Context], Iterable[tuple[str, list[Difference]]]]
+Verifier: TypeAlias = Callable[[dict[str, Any], Context], Iterable[tuple[str, list[Difference]]]]
 
 
 class RecordingError(Exception):
-    """A file is not a recording that we can judge."""
+    """A file is not a recording, or of an unknown kind."""
 
 
-def run(files: Iterable[str | Path], context: Context, only: str | None = None) -> Report:
-    """Judge all lines of `files`; with `only`, those whose name or seed it is."""
-    report = Report()
+def run(files: Iterable[str | Path], context: Context, only: str | None = None) -> ConformanceReport:
+    """Verify all lines of `files`; with `only`, those whose name or seed it is."""
+    report = ConformanceReport()
     for file in files:
         for number, line in enumerate(read_lines(Path(file)), start=1):
             name = name_of(line, number)
             if only is None or only in (name, str(line.get("seed"))):
-                report.steps += _judge(line, name, context, f"{file}:{number}")
+                report.steps += _verify(line, name, context, f"{file}:{number}")
     return report
 
 
-def judge_lines(lines: Iterable[dict[str, Any]], context: Context) -> Iterator[Step]:
+def verify_lines(lines: Iterable[dict[str, Any]], context: Context) -> Iterator[StepResult]:
     """The steps of lines that were read before."""
     for number, line in enumerate(lines, start=1):
         name = name_of(line, number)
-        yield from _judge(line, name, context, name)
+        yield from _verify(line, name, context, name)
 
 
 def name_of(line: dict[str, Any], number: int) -> str:
@@ -108,15 +109,15 @@ def _object(text: str, place: str) -> dict[str, Any]:
     return line
 
 
-def _judge(line: dict[str, Any], name: str, context: Context, place: str) -> Iterator[Step]:
+def _verify(line: dict[str, Any], name: str, context: Context, place: str) -> Iterator[StepResult]:
     kind = str(line["kind"])
-    if kind not in JUDGES:
-        raise RecordingError(f'{place}: the kind "{kind}" cannot be judged; known are {", ".join(JUDGES)}')
-    module, _, function = JUDGES[kind].partition(":")
-    judge: Judge = getattr(importlib.import_module(module), function)
+    if kind not in VERIFIERS:
+        raise RecordingError(f'{place}: the kind "{kind}" is unknown; known kinds are {", ".join(VERIFIERS)}')
+    module, _, function = VERIFIERS[kind].partition(":")
+    verifier: Verifier = getattr(importlib.import_module(module), function)
     try:
-        for label, differences in judge(line, context):
-            yield Step(kind, name, label, tuple(differences))
+        for label, differences in verifier(line, context):
+            yield StepResult(kind, name, label, tuple(differences))
     except KeyError as missing:
         raise RecordingError(f"{place}: a line of the kind {kind!r} has no field {missing}") from missing
     except (ConfigError, ObjectError) as error:

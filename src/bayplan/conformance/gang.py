@@ -1,4 +1,4 @@
-"""Judges recorded gangs: groups of pods that get places together or not at all, and what changes do to them.
+"""Verifies recorded gangs: groups of pods that get places together or not at all, and what changes do to them.
 
 Identical means: after every step as many pods of each group are bound. Which of them, and where, may differ.
 
@@ -6,7 +6,7 @@ The recorded scheduler let a group's pods go, or took them back, beside its next
 come when the next pod was tried was a matter of chance: two recordings of one scenario may differ. A line is
 therefore played with our own timing first, and only if that comes out differently with others, ten in all
 (`TIMINGS`); it is identical if one play comes out as recorded, from the first step to the last. What is tried is
-fixed, so that a line is judged the same every time; no rule of ours depends on it.
+fixed, so that a line gives the same result every time; no rule of ours depends on it.
 
 One defect of the original is not ours (docs/plugins-family.md): by such a chance it gives up all members of a
 group and calls none of them again, whatever becomes free. The recording shows it: nothing was said to any of them
@@ -47,7 +47,7 @@ GATED: Final = "Scheduling is blocked due to non-empty scheduling gates"
 NO_GROUP: Final = "-"
 
 
-def judge(line: dict[str, Any], context: Context) -> Iterator[tuple[str, list[Difference]]]:
+def verify(line: dict[str, Any], context: Context) -> Iterator[tuple[str, list[Difference]]]:
     """One step of the line is one step."""
     plays = (list(_play(line, context, timing)) for timing in TIMINGS)
     best = next(plays)
@@ -78,7 +78,7 @@ def started(line: dict[str, Any], context: Context, timing: Timing = STANDARD_TI
     pending = [Pod.from_dict(each) for each in line["pending"]]
     created = [pod.metadata.creation_timestamp for pod in pending]
     start = max(parse_time(time).timestamp() for time in created if time is not None) + 0.25
-    replay = Replay({"bound": (), **line}, context.catalogue, lambda pod, scores: None, start, timing)
+    replay = Replay({"bound": (), **line}, context.catalogue, None, start, timing)
     replay.list_pods(pending)
     return replay
 

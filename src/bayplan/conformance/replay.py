@@ -9,26 +9,35 @@ from __future__ import annotations
 import itertools
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final
 
 import msgspec
 
 from bayplan import config
 from bayplan.cache.cache import on_node
 from bayplan.config import Catalogue
-from bayplan.conformance.cluster import KINDS
+from bayplan.conformance.recorded_cluster import KINDS
 from bayplan.conformance.virtual_time import ReplayClock, Tasks
-from bayplan.cycle import Decision, SchedulingCycle
-from bayplan.cycle.attempts import Attempts
-from bayplan.cycle.binding import BindingCycle
-from bayplan.cycle.commit import Committer
-from bayplan.cycle.eviction import PLUGIN
-from bayplan.cycle.failure import Failure, FailureHandler
-from bayplan.cycle.waiting import HeldPods
-from bayplan.framework import CycleState, Registry, ScoreOutcome
+from bayplan.core.feasible_nodes import TieBreaker
+from bayplan.core.messages import (
+    AskExtenders,
+    EndWait,
+    Input,
+    Instruction,
+    ObjectChanged,
+    OneVictimLeft,
+    PreemptionEnded,
+    PreemptionPlan,
+    StartBinding,
+    StartPreemption,
+    WaitEnded,
+    WriteStatus,
+)
+from bayplan.core.waiting_pods import WaitingPod
+from bayplan.framework import Registry
 from bayplan.model import (
     Condition,
     KubeObject,
@@ -38,9 +47,9 @@ from bayplan.model import (
     Pod,
     decode_object,
 )
-from bayplan.queue import SchedulingQueue
-from bayplan.scheduler import Profile, Scheduler
-from bayplan.watch.handlers import ClusterHandlers
+from bayplan.scheduler import new_core
+from bayplan.shell.binding_cycle import BindingCycle
+from bayplan.shell.eviction import PLUGIN
 
 #: Between two whole seconds, because backoffs end with whole ones.
 STANDARD_START: Final = 1_700_000_000.25
@@ -67,35 +76,6 @@ class Timing:
 
 
 STANDARD_TIMING: Final = Timing()
-#: Picks one of the nodes with the highest score; None leaves it to the cycle.
-Choose: TypeAlias = Callable[[Pod, ScoreOutcome], str | None]
-
-
-@dataclass(frozen=True, slots=True)
-class _Cycles:
-    """Implements `ProfileCycles`."""
-
-    cycle: SchedulingCycle
-    committer: Committer
-    binding_cycle: BindingCycle
-    failures: FailureHandler
-    preempt: Callable[[Decision], None]
-
-    def make_room(self, preemptor: Pod, decision: Decision) -> None:
-        self.preempt(decision)
-
-
-class _ChosenNodes:
-    """A scheduling cycle that leaves the choice among equals to somebody else."""
-
-    def __init__(self, cycle: SchedulingCycle, choose: Choose) -> None:
-        self._cycle = cycle
-        self._choose = choose
-
-    def schedule(self, pod: Pod, state: CycleState) -> Decision:
-        decision = self._cycle.schedule(pod, state)
-        chosen = self._choose(pod, decision.scores) if decision.scores is not None else None
-        return decision._replace(node_name=chosen) if chosen is not None else decision
 
 
 class Replay:
@@ -105,7 +85,7 @@ class Replay:
         self,
         line: dict[str, Any],
         catalogue: Catalogue,
-        choose: Choose,
+        tie_breaker: TieBreaker | None = None,
         start: float = STANDARD_START,
         timing: Timing = STANDARD_TIMING,
     ) -> None:
@@ -115,53 +95,23 @@ class Replay:
         loaded = config.load(json.dumps(line["config"]), source="config", catalogue=catalogue)
         self._clock = ReplayClock(start)
         self._timing = timing
-        self._tasks = Tasks(self._clock, timing.lags())
+        self._lag = timing.lags()
+        self._tasks = Tasks(self._clock)
         self._versions = itertools.count(10**9)
-        self._scheduler = scheduler = Scheduler(loaded, catalogue, clock=self._clock, seed=0)
-        self._queue = SchedulingQueue(
-            {name: profile.plugins for name, profile in scheduler.profiles.items()},
-            scheduler.nominator,
-            self._clock,
-            initial_backoff_seconds=loaded.config.pod_initial_backoff_seconds,
-            max_backoff_seconds=loaded.config.pod_max_backoff_seconds,
-        )
-        self._handlers = ClusterHandlers(
-            scheduler.cache,
-            scheduler.objects,
-            self._queue,
-            is_ours=lambda name: scheduler.profile(name) is not None,
-            give_up=self._give_up,
-        )
+        self.core = new_core(loaded, catalogue, clock=self._clock, client=self, tie_breaker=tie_breaker, seed=0)
+        self._binding_cycle = BindingCycle(self._handle, _write_nothing)
         #: Every pod as the API server has it, by key.
-        self.pods = self._handlers.pods
+        self.pods = self.core.pods
         #: Pod → how often it was tried.
         self.attempts: Counter[str] = Counter()
-        #: Pod → what its condition said when an attempt failed, in order.
+        #: Pod → the messages of its condition after failed attempts, in order.
         self.messages: defaultdict[str, list[str]] = defaultdict(list)
-        self._held = HeldPods(loop=lambda: self._tasks)
-        self._attempts = Attempts(
-            {name: self._cycles(profile, choose) for name, profile in scheduler.profiles.items()},
-            scheduler.cache,
-            self._queue,
-            start=self._tasks.start,
-        )
         self._create(line)
-
-    def _cycles(self, profile: Profile, choose: Choose) -> _Cycles:
-        handle, held = profile.handle, self._held
-        handle.client, handle.on_activate, handle.waiting_pods = self, self._queue.activate, held
-        return _Cycles(
-            cast("SchedulingCycle", _ChosenNodes(profile.cycle, choose)),
-            Committer(profile.runner, self._scheduler.cache, self._scheduler.nominator, held),
-            BindingCycle(profile.binding, held, self._queue, self, self),
-            FailureHandler(self._queue, self._scheduler.nominator, self, self, lambda pod: self.pods.get(pod.key)),
-            lambda decision: self._tasks.start(self._evict(decision), self._timing.controller_seconds),
-        )
 
     def _create(self, line: dict[str, Any]) -> None:
         for key, kind in KINDS.items():
             for each in line.get(key, ()):
-                self._scheduler.objects.set(kind.from_dict(each))
+                self.core.objects.set(kind.from_dict(each))
         for each in line["nodes"]:
             self.apply(None, Node.from_dict(each))
         for each in line["bound"]:
@@ -171,18 +121,19 @@ class Replay:
 
     def run(self, seconds: float) -> None:
         """Let that much time pass: try pods while there are any, otherwise go to the next thing due."""
-        clock, queue = self._clock, self._queue
+        clock, core = self._clock, self.core
         end = clock.time + seconds
         while clock.time < end:
             self._tasks.resume_due()
-            queue.flush()
-            info = queue.pop()
-            if info is not None:
-                self.attempts[info.key] += 1
-                self._attempts.attempt(info)
+            core.run_due()
+            self._carry_out(core.take_instructions())
+            tried = core.schedule_one()
+            if tried is not None:
+                self.attempts[tried.key] += 1
+                self._carry_out(core.take_instructions())
                 clock.time += self._timing.attempt_seconds
                 continue
-            due = (self._tasks.next_due, queue.next_wakeup(clock.time), end)
+            due = (self._tasks.next_due, core.next_wakeup(), end)
             clock.time = max(clock.time, min(time for time in due if time is not None))
 
     def close(self) -> None:
@@ -198,45 +149,60 @@ class Replay:
 
     def apply(self, old: KubeObject | None, new: KubeObject | None) -> None:
         """An object was created (*old* is None), updated or deleted (*new* is None)."""
-        self._handlers.apply(old, new)
+        self._handle(ObjectChanged(old, new))
         if isinstance(new, PersistentVolume):
             self._tasks.start(self._control_volume(new.name), self._timing.controller_seconds)
+
+    def _handle(self, event: Input) -> None:
+        self.core.handle(event)
+        self._carry_out(self.core.take_instructions())
+
+    def _carry_out(self, instructions: Sequence[Instruction]) -> None:
+        for instruction in instructions:
+            if isinstance(instruction, StartBinding):
+                self._tasks.start(self._binding_cycle.run(instruction))
+            elif isinstance(instruction, WriteStatus):
+                self._write_status(instruction)
+            elif isinstance(instruction, EndWait):
+                self._tasks.start(self._end_wait(instruction.waiting), self._lag())
+            elif isinstance(instruction, StartPreemption):
+                self._tasks.start(self._evict(instruction.preemption), self._timing.controller_seconds)
+            elif isinstance(instruction, AskExtenders):
+                raise NotImplementedError("a replay has no extenders")
+            # Events are not compared.
 
     async def request(self, method: str, path: str, body: object | None = None) -> dict[str, Any]:
         """For plugins. To write an object is all that they ask for."""
         if method != "PUT" or not isinstance(body, dict):
             raise NotImplementedError(f"{method} {path} is not played")
         new = decode_object(self._versioned(body))
-        self.apply(self._scheduler.objects.lister(type(new)).get(new.name, new.namespace), new)
-        return dict(new.raw)
+        self.apply(self.core.objects.lister(type(new)).get(new.name, new.namespace), new)
+        return dict(new.whole)
 
     async def bind(self, pod: Pod, node_name: str) -> None:
         old = self.pods[pod.key]
         self._patch(old, Condition(type="PodScheduled", status="True"), "", node_name)
 
-    def write_status(self, pod: Pod, *, failure: Failure) -> None:
-        condition = Condition(type="PodScheduled", status="False", reason=failure.reason, message=failure.message)
-        self.messages[pod.key].append(failure.message)
-        nominated = pod.status.nominated_node_name if failure.nominate is None else failure.nominate
-        self._patch(pod, condition, nominated)
+    def _write_status(self, write: WriteStatus) -> None:
+        if write.condition is None:
+            return  # nobody looks at a nomination while the pod is assumed, and the bind takes it away
+        self.messages[write.pod.key].append(write.condition.message)
+        old = self.pods[write.pod.key]
+        nominated = write.nominated_node_name
+        self._patch(old, write.condition, old.status.nominated_node_name if nominated is None else nominated)
 
-    async def write_nomination(self, pod: Pod, node_name: str) -> None:
-        """Nobody looks at it while the pod is assumed, and the bind takes it away."""
+    async def _end_wait(self, waiting: WaitingPod) -> None:
+        self._handle(WaitEnded(waiting))
 
-    def event(self, regarding: Any, **fields: Any) -> None:
-        """Events are not compared."""
-
-    async def _evict(self, decision: Decision) -> None:
-        for victim in decision.victims:
-            held = self._held.get(victim.uid)
-            if held is not None and held.preempt(PLUGIN, "preempted"):
+    async def _evict(self, preemption: PreemptionPlan) -> None:
+        for victim in preemption.victims:
+            if victim is preemption.victims[-1]:
+                self._handle(OneVictimLeft(preemption))
+            if victim.waiting is not None and victim.waiting.preempt(PLUGIN, "preempted"):
                 continue
-            if (pod := self.pods.get(victim.key)) is not None:
+            if (pod := self.pods.get(victim.pod.key)) is not None:
                 self.apply(pod, None)
-
-    def _give_up(self, pod: Pod) -> bool:
-        held = self._held.get(pod.uid)
-        return held is not None and held.reject("", "removed")
+        self._handle(PreemptionEnded(preemption, awaits_deletion=True))
 
     def _patch(self, old: Pod, condition: Condition, nominated: str, node_name: str = "") -> None:
         others = tuple(each for each in old.status.conditions if each.type != condition.type)
@@ -256,7 +222,7 @@ class Replay:
 
     async def _control_volume(self, name: str) -> None:
         """A new volume becomes available; one that the scheduler gave to a claim is bound to it."""
-        objects = self._scheduler.objects
+        objects = self.core.objects
         volume = objects.lister(PersistentVolume).get(name)
         if volume is None:
             return
@@ -272,5 +238,9 @@ class Replay:
             self.apply(claim, PersistentVolumeClaim.from_dict(bound))
 
     def _merged(self, value: KubeObject, **parts: dict[str, Any]) -> dict[str, Any]:
-        raw = dict(value.raw)
+        raw = dict(value.whole)
         return self._versioned({**raw, **{key: {**raw.get(key, {}), **part} for key, part in parts.items()}})
+
+
+async def _write_nothing(pod: Pod, node_name: str) -> None:
+    """Nobody looks at a nomination while the pod is assumed, and the bind takes it away."""

@@ -1,7 +1,7 @@
-"""The outcome of a conformance run: what was compared, what differs, and how it is printed.
+"""The report of a conformance run: the results of all steps, as text and as JSON.
 
-All kinds of recordings share it. A line, or each step of a line, is identical or has differences; a
-difference tells where, what was recorded and what we did.
+Shared by all kinds of recordings. A step is identical or has differences; a difference has a location, the
+recorded value and ours.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """One thing that we do differently."""
+    """One value that differs from the recording."""
 
     where: str
     recorded: Any
@@ -24,8 +24,8 @@ class Difference(msgspec.Struct, frozen=True):
         return f"{self.where}\n      recorded: {_short(self.recorded)}\n      ours:     {_short(self.ours)}"
 
 
-class Step(msgspec.Struct, frozen=True):
-    """One step that was judged: its kind, the name of its line, its own label, and what differs."""
+class StepResult(msgspec.Struct, frozen=True):
+    """The result of one step: its kind, the name of its line, its own label, and what differs."""
 
     kind: str
     name: str
@@ -37,21 +37,21 @@ class Step(msgspec.Struct, frozen=True):
         return not self.differences
 
 
-class Tally(msgspec.Struct):
-    """How many steps of a kind were judged, and how many were identical."""
+class StepCount(msgspec.Struct):
+    """How many steps of a kind were compared, and how many were identical."""
 
     identical: int = 0
     total: int = 0
 
-    def count(self, step: Step) -> None:
+    def count(self, step: StepResult) -> None:
         self.total += 1
         self.identical += step.identical
 
 
-class Report(msgspec.Struct):
-    """Everything that was judged."""
+class ConformanceReport(msgspec.Struct):
+    """The results of all steps."""
 
-    steps: list[Step] = []
+    steps: list[StepResult] = []
 
     @property
     def total(self) -> int:
@@ -63,19 +63,19 @@ class Report(msgspec.Struct):
 
     @property
     def passed(self) -> bool:
-        """True when everything is identical, and there was something to judge."""
+        """True when everything is identical, and there was something to compare."""
         return bool(self.steps) and self.identical == self.total
 
-    def tallies(self) -> dict[str, Tally]:
+    def counts(self) -> dict[str, StepCount]:
         """The count for each kind."""
-        tallies: dict[str, Tally] = {}
+        counts: dict[str, StepCount] = {}
         for step in self.steps:
-            tallies.setdefault(step.kind, Tally()).count(step)
-        return tallies
+            counts.setdefault(step.kind, StepCount()).count(step)
+        return counts
 
     def to_text(self, *, show: int = 10) -> str:
-        """A tally, the first `show` differing steps in full, and as last line `N of M identical`."""
-        lines = [f"{kind}: {tally.identical} of {tally.total} identical" for kind, tally in self.tallies().items()]
+        """Counts by kind, the first `show` differing steps in full, and as last line `N of M identical`."""
+        lines = [f"{kind}: {tally.identical} of {tally.total} identical" for kind, tally in self.counts().items()]
         differing = [step for step in self.steps if not step.identical]
         for step in differing[:show]:
             lines += ["", f"  {step.kind} {step.name}" + (f", {step.label}" if step.label else "")]
@@ -85,11 +85,11 @@ class Report(msgspec.Struct):
         return "\n".join([*lines, "", self.summary()]) + "\n"
 
     def to_json(self) -> str:
-        """The same for machines."""
+        """The same as JSON."""
         values = {
             "identical": self.identical,
             "total": self.total,
-            "kinds": {kind: msgspec.to_builtins(tally) for kind, tally in self.tallies().items()},
+            "kinds": {kind: msgspec.to_builtins(tally) for kind, tally in self.counts().items()},
             "differing": [msgspec.to_builtins(step) for step in self.steps if not step.identical],
         }
         return json.dumps(values, indent=2, ensure_ascii=False, default=str) + "\n"
@@ -99,7 +99,7 @@ class Report(msgspec.Struct):
 
 
 def compare(recorded: Any, ours: Any, where: str = "") -> Iterator[Difference]:
-    """The places at which two plain values differ; lists by position, mappings by key."""
+    """The differences between two plain values; lists are compared by position, mappings by key."""
     if isinstance(recorded, dict) and isinstance(ours, dict):
         for key in dict.fromkeys((*recorded, *ours)):
             yield from compare(recorded.get(key, ABSENT), ours.get(key, ABSENT), f"{where}.{key}".lstrip("."))
@@ -113,7 +113,7 @@ def compare(recorded: Any, ours: Any, where: str = "") -> Iterator[Difference]:
         yield Difference(where, recorded, ours)
 
 
-#: Stands for a value that is not there.
+#: Stands for a missing value.
 ABSENT = "(absent)"
 
 

@@ -1,7 +1,7 @@
-"""A scripted extender: answers on a loopback port as a recorded one did, and keeps what it was asked.
+"""A scripted extender: responds on a loopback port as a recorded extender did, and records the requests.
 
-Requests beyond the recorded ones are answered in the same vein: the nodes that were failed before fail again, and
-candidates that were kept before are kept.
+Further requests get similar responses: nodes that failed before fail again, and preemption candidates that were
+kept before are kept.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from aiohttp import web
 
-#: The mark of a body that is sent as it stands.
+#: The prefix of a body that is sent verbatim.
 _RAW: Final = "RAW"
-#: How long a silent extender stays silent.
+#: How long an extender that does not respond delays.
 SILENCE_SECONDS: Final = 1.0
 
 
@@ -25,10 +25,10 @@ class ScriptedExtender:
 
     def __init__(self, recorded: Sequence[Mapping[str, Any]]) -> None:
         self._recorded = recorded
-        self._n_asked: Counter[str] = Counter()
+        self._n_requests: Counter[str] = Counter()
         self._server: web.ServerRunner | None = None
         self.url = ""
-        #: What came in, in the form of the recording.
+        #: The requests received, in the form of the recording.
         self.requests: list[dict[str, Any]] = []
 
     async def __aenter__(self) -> ScriptedExtender:
@@ -54,44 +54,44 @@ class ScriptedExtender:
                 "body": body,
             }
         )
-        script = self._answer(request.path, body)
+        script = self._response(request.path, body)
         if script is None:
             await asyncio.sleep(SILENCE_SECONDS)
             return web.Response()
-        answer = script["body"]
-        is_raw = isinstance(answer, str) and answer.startswith(_RAW)
-        text = answer.removeprefix(_RAW) if is_raw else json.dumps(answer)
+        content = script["body"]
+        is_raw = isinstance(content, str) and content.startswith(_RAW)
+        text = content.removeprefix(_RAW) if is_raw else json.dumps(content)
         return web.Response(status=script["status"], text=text, content_type="application/json")
 
-    def _answer(self, path: str, body: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """The recorded answer to this request; None for silence."""
+    def _response(self, path: str, body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """The recorded response to this request; None for no response."""
         script = [each.get("response") for each in self._recorded if each["path"] == path]
-        number = self._n_asked[path]
-        self._n_asked[path] += 1
-        answers = [each if isinstance(each, dict) else None for each in script]
-        if number < len(answers):
-            return answers[number]
-        last = answers[-1] if answers else None
-        return {"status": 200, "body": _in_the_same_vein(body, last["body"] if last is not None else {})}
+        number = self._n_requests[path]
+        self._n_requests[path] += 1
+        responses = [each if isinstance(each, dict) else None for each in script]
+        if number < len(responses):
+            return responses[number]
+        last = responses[-1] if responses else None
+        return {"status": 200, "body": _similar_response(body, last["body"] if last is not None else {})}
 
 
-def _in_the_same_vein(asked: Mapping[str, Any], answered: Any) -> Any:
-    if "NodeNameToVictims" in asked:
-        return {"NodeNameToMetaVictims": _kept_candidates(asked, answered)}
-    failed: Mapping[str, str] = answered.get("FailedNodes") or {} if isinstance(answered, dict) else {}
-    if asked.get("NodeNames") is not None:
-        left = [name for name in asked["NodeNames"] if name not in failed]
+def _similar_response(request: Mapping[str, Any], response: Any) -> Any:
+    if "NodeNameToVictims" in request:
+        return {"NodeNameToMetaVictims": _kept_candidates(request, response)}
+    failed: Mapping[str, str] = response.get("FailedNodes") or {} if isinstance(response, dict) else {}
+    if request.get("NodeNames") is not None:
+        left = [name for name in request["NodeNames"] if name not in failed]
         return {"NodeNames": left, "FailedNodes": {name: failed[name] for name in failed if name not in left}}
-    nodes = [node for node in asked["Nodes"]["items"] if node["metadata"]["name"] not in failed]
-    names = {node["metadata"]["name"] for node in asked["Nodes"]["items"]}
+    nodes = [node for node in request["Nodes"]["items"] if node["metadata"]["name"] not in failed]
+    names = {node["metadata"]["name"] for node in request["Nodes"]["items"]}
     return {"Nodes": {"items": nodes}, "FailedNodes": {name: why for name, why in failed.items() if name in names}}
 
 
-def _kept_candidates(asked: Mapping[str, Any], answered: Any) -> Mapping[str, Any]:
-    kept = answered.get("NodeNameToMetaVictims") or {} if isinstance(answered, dict) else {}
-    victims = asked["NodeNameToVictims"]
+def _kept_candidates(request: Mapping[str, Any], response: Any) -> Mapping[str, Any]:
+    kept = response.get("NodeNameToMetaVictims") or {} if isinstance(response, dict) else {}
+    victims = request["NodeNameToVictims"]
     if victims is None:
-        return {name: each for name, each in asked["NodeNameToMetaVictims"].items() if name in kept}
+        return {name: each for name, each in request["NodeNameToMetaVictims"].items() if name in kept}
     return {
         name: {"Pods": [{"UID": pod["metadata"]["uid"]} for pod in each["Pods"]], "NumPDBViolations": 0}
         for name, each in victims.items()

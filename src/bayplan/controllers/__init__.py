@@ -1,6 +1,6 @@
-"""Controllers: clients that make the cluster be what its objects say.
+"""Controllers: clients that bring the cluster to the state that its objects describe.
 
-The ones that a cluster without kube-controller-manager needs to be a cluster (ReplicaSets get their pods, deleted
-namespaces get empty, …), and those of our own custom resources. Each is one file: a class with a `reconcile` that
-is called for one object at a time and may be called at any time.
+The controllers that a cluster without kube-controller-manager needs (ReplicaSets get their pods, deleted
+namespaces are emptied, …), and those of our own custom resources. Each is one module with a class whose
+`reconcile` is called for one object at a time and may be called at any time.
 """

@@ -1,4 +1,4 @@
-"""What every controller is: watched objects become keys, each key is reconciled, failures are tried again."""
+"""Controller: changes of watched objects queue keys, each key is reconciled, failures are retried."""
 
 from __future__ import annotations
 
@@ -9,50 +9,50 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final, TypeAlias
 
 from bayplan.client import ApiError, ConflictError, KubeClient, TransportError
-from bayplan.controllers.events import CoreEvents
-from bayplan.controllers.objects import Object, key_of
-from bayplan.controllers.views import PODS, PodView
+from bayplan.controllers.api_objects import Object, key_of
+from bayplan.controllers.core_events import CoreEventRecorder
+from bayplan.controllers.pod_view import PODS, PodView
 from bayplan.controllers.workqueue import WorkQueue
 from bayplan.framework import Clock
 from bayplan.model import Node
-from bayplan.watch.informers import Informer, Informers
+from bayplan.watch.informers import Informer, InformerFactory
 
 logger = logging.getLogger("bayplan.controllers")
 
-#: Objects of one controller that are worked on at the same time.
+#: How many objects one controller reconciles at the same time.
 WORKERS: Final = 5
 
 Dictionaries: TypeAlias = Informer[Object]
 
 
 class Controller(ABC):
-    """Subclasses say in `watch` what they look at, and in `reconcile` what is to be done about one key."""
+    """Subclasses declare in `watch` what they watch, and reconcile one key in `reconcile`."""
 
-    #: As the source of its events.
+    #: The source of its events.
     name: ClassVar[str]
 
-    def __init__(self, client: KubeClient, informers: Informers, clock: Clock) -> None:
+    def __init__(self, client: KubeClient, informers: InformerFactory, clock: Clock) -> None:
         self.client = client
         self.clock = clock
-        self.events = CoreEvents(client, clock, self.name)
+        self.events = CoreEventRecorder(client, clock, self.name)
         self.queue = WorkQueue()
         self._informers = informers
         self.watch()
 
     @abstractmethod
     def watch(self) -> None:
-        """Ask for informers."""
+        """Request informers."""
 
     @abstractmethod
     async def reconcile(self, key: str) -> float | None:
-        """Bring the object of *key* (`namespace/name`) a step further; after how many seconds to look again."""
+        """Reconcile the object of *key* (`namespace/name`); returns after how many seconds to do so again."""
 
-    # --- asking for informers -----------------------------------------------------------------------------
+    # --- informers ----------------------------------------------------------------------------------------
 
     def objects(
         self, api_version: str, plural: str, keys: Callable[[Object], Sequence[str]] | None = None
     ) -> Dictionaries:
-        """The objects of a resource; a change queues the object itself, or what *keys* makes of it."""
+        """The objects of a resource; a change queues the object itself, or the keys that *keys* returns."""
         informer = self._informers.custom(api_version, plural)
         of_object = keys if keys is not None else _own_key
 
@@ -98,7 +98,7 @@ class Controller(ABC):
             except ConflictError:
                 self.queue.failed(key)
             except (ApiError, TransportError) as error:
-                logger.info("%s: %s is tried again: %s", self.name, key, error)
+                logger.info("%s: %s failed and will be retried: %s", self.name, key, error)
                 self.queue.failed(key)
             except Exception:
                 logger.exception("%s: %s failed", self.name, key)

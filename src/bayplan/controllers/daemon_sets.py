@@ -1,25 +1,25 @@
-"""DaemonSets: one pod for every node that its template could run on, tied to the node by affinity."""
+"""DaemonSets: one pod for every node that its template can run on, bound to the node by affinity."""
 
 from __future__ import annotations
 
 from copy import deepcopy
 from typing import Final
 
+from bayplan.controllers.api_objects import Object, is_being_deleted, key_of, path_of, split_key
 from bayplan.controllers.controller import Controller
-from bayplan.controllers.objects import Object, is_being_deleted, key_of, path_of, split_key
 from bayplan.controllers.pod_control import PodControl
+from bayplan.controllers.pod_view import PodView
 from bayplan.controllers.template_hash import template_hash
-from bayplan.controllers.views import PodView
 from bayplan.model import Node, Pod
-from bayplan.model.node_affinity import required_node_affinity
+from bayplan.model.node_selectors import required_node_affinity
 from bayplan.model.taints import find_untolerated
 
 APPS: Final = "apps/v1"
 REVISION_LABEL: Final = "controller-revision-hash"
-#: Effects of taints that send away what is there.
+#: Taint effects that evict running pods.
 STAY: Final = ("NoExecute",)
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
-#: Conditions that a daemon is to run in spite of; kube-controller-manager adds the same ones.
+#: Conditions that daemon pods tolerate; kube-controller-manager adds the same ones.
 TOLERATIONS: Final = (
     ("node.kubernetes.io/not-ready", "NoExecute"),
     ("node.kubernetes.io/unreachable", "NoExecute"),
@@ -30,8 +30,8 @@ TOLERATIONS: Final = (
 )
 
 
-class DaemonSets(Controller):
-    """See the module's text."""
+class DaemonSetController(Controller):
+    """See the module docstring."""
 
     name = "daemonset-controller"
 
@@ -58,11 +58,11 @@ class DaemonSets(Controller):
             by_node.setdefault(node_of(pod), []).append(pod)
         if self._control.expectations.is_satisfied(key) and not is_being_deleted(owner):
             await self._place(owner, template, wanted, tolerable, by_node)
-        await self._tell(owner, wanted, by_node)
+        await self._update_status(owner, wanted, by_node)
         return None
 
     def _nodes_for(self, owner: Object, template: Object) -> tuple[set[str], set[str]]:
-        """Nodes that are to get a pod, and nodes on which one may stay; resources are the scheduler's matter."""
+        """Nodes that need a pod, and nodes on which one may stay; the scheduler checks resources."""
         meta = {"name": owner["metadata"]["name"], "namespace": owner["metadata"]["namespace"]}
         pod = Pod.from_dict({"metadata": meta, "spec": template["spec"]})
         affinity = required_node_affinity(pod.spec)
@@ -95,7 +95,7 @@ class DaemonSets(Controller):
     async def _update(
         self, owner: Object, revision: str, wanted: set[str], by_node: dict[str, list[PodView]]
     ) -> None:
-        """Rolling update: one node at a time while all others have their pod ready."""
+        """Rolling update: one node at a time while the pods of all others are ready."""
         if (owner["spec"].get("updateStrategy") or {}).get("type") == "OnDelete":
             return
         pods = [pod for node in sorted(wanted) for pod in by_node.get(node, [])]
@@ -103,7 +103,7 @@ class DaemonSets(Controller):
             outdated = [pod for pod in pods if pod.metadata.labels.get(REVISION_LABEL) != revision]
             await self._control.delete(owner, outdated[:1])
 
-    async def _tell(self, owner: Object, wanted: set[str], by_node: dict[str, list[PodView]]) -> None:
+    async def _update_status(self, owner: Object, wanted: set[str], by_node: dict[str, list[PodView]]) -> None:
         revision = template_hash(owner["spec"]["template"])
         right = [pod for node in wanted for pod in by_node.get(node, []) if pod.is_active]
         ready = sum(pod.is_ready for pod in right)
@@ -125,7 +125,7 @@ class DaemonSets(Controller):
 
 
 def node_of(pod: PodView) -> str:
-    """The node that a daemon's pod is on or meant for, as its affinity says."""
+    """The node that a daemon pod is on, or that its affinity names."""
     if pod.spec.node_name:
         return pod.spec.node_name
     required = ((pod.spec.affinity or {}).get("nodeAffinity") or {}).get(REQUIRED) or {}
@@ -148,7 +148,7 @@ def _daemon_template(owner: Object) -> Object:
 
 
 def _on_node(template: Object, node: str, revision: str) -> Object:
-    """The template for one node: an affinity to its name in place of what terms it had for the node's name."""
+    """The template for one node: an affinity to its name replaces other terms on the node's name."""
     made = deepcopy(template)
     meta = made.setdefault("metadata", {})
     meta.setdefault("labels", {})[REVISION_LABEL] = revision

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from copy import deepcopy
 
-from bayplan.controllers.objects import Object, set_condition
+from bayplan.controllers.api_objects import Object, set_condition
 from bayplan.controllers.rollout import limits_of
 
 
 def deployment_status(deployment: Object, new: Object | None, old: list[Object], now: str) -> Object:
-    """*new* is the ReplicaSet of the present template, *old* are the others."""
+    """*new* is the ReplicaSet of the current template, *old* are the others."""
     spec = deployment["spec"]
     every = [*old, new] if new is not None else old
     desired = spec.get("replicas", 1)
@@ -28,10 +28,10 @@ def deployment_status(deployment: Object, new: Object | None, old: list[Object],
     progress = _progress(counts, desired, new, conditions)
     if progress is not None:
         _set(conditions, now, *progress)
-    told = {field: value for field, value in counts.items() if value}
+    status = {field: value for field, value in counts.items() if value}
     if all("terminatingReplicas" in (each.get("status") or {}) for each in every):
-        told["terminatingReplicas"] = _total(every, "terminatingReplicas")
-    return {**told, "conditions": conditions}
+        status["terminatingReplicas"] = _total(every, "terminatingReplicas")
+    return {**status, "conditions": conditions}
 
 
 def _availability(available: bool) -> tuple[str, str, str, str]:

@@ -1,4 +1,4 @@
-"""Deployments: a ReplicaSet for each template, rolled over from the old one to the new one."""
+"""Deployments: a ReplicaSet for each template, and rolling updates from the old one to the new one."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from bayplan.client import ConflictError
-from bayplan.controllers.controller import Controller
-from bayplan.controllers.deployment_status import deployment_status
-from bayplan.controllers.events import reference
-from bayplan.controllers.objects import (
+from bayplan.controllers.api_objects import (
     Object,
     controller_of,
     is_being_deleted,
@@ -18,7 +15,10 @@ from bayplan.controllers.objects import (
     path_of,
     split_key,
 )
-from bayplan.controllers.rollout import Size, limits_of, new_size, old_sizes
+from bayplan.controllers.controller import Controller
+from bayplan.controllers.core_events import reference
+from bayplan.controllers.deployment_status import deployment_status
+from bayplan.controllers.rollout import ReplicaSetSize, limits_of, new_size, old_sizes
 from bayplan.controllers.template_hash import template_hash
 from bayplan.model.times import format_time
 
@@ -29,8 +29,8 @@ DESIRED: Final = "deployment.kubernetes.io/desired-replicas"
 MAXIMUM: Final = "deployment.kubernetes.io/max-replicas"
 
 
-class Deployments(Controller):
-    """See the module's text."""
+class DeploymentController(Controller):
+    """See the module docstring."""
 
     name = "deployment-controller"
 
@@ -49,7 +49,7 @@ class Deployments(Controller):
         new = next((each for each in owned if _is_of(each, deployment)), None)
         old = sorted((each for each in owned if each is not new), key=_age)
         if deployment["spec"].get("paused"):
-            await self._tell(deployment, new, old)
+            await self._update_status(deployment, new, old)
             return None
         if new is None:
             new = await self._make_new(deployment, old)
@@ -57,7 +57,7 @@ class Deployments(Controller):
             return None
         await self._roll(deployment, new, old)
         await self._drop_history(deployment, old)
-        await self._tell(deployment, new, old)
+        await self._update_status(deployment, new, old)
         return None
 
     def _owned(self, deployment: Object) -> list[Object]:
@@ -65,7 +65,7 @@ class Deployments(Controller):
         sets = self._sets.list(deployment["metadata"]["namespace"])
         return [each for each in sets if (owner := controller_of(each)) is not None and owner["uid"] == uid]
 
-    # --- the ReplicaSet of the present template -----------------------------------------------------------
+    # --- the ReplicaSet of the current template -----------------------------------------------------------
 
     async def _make_new(self, deployment: Object, old: list[Object]) -> Object:
         meta, spec = deployment["metadata"], deployment["spec"]
@@ -73,7 +73,7 @@ class Deployments(Controller):
         template = _with_hash(spec["template"], hashed)
         limits = limits_of(spec)
         desired = spec.get("replicas", 1)
-        size = new_size(desired, limits, Size(0, 0), [_size(each) for each in old])
+        size = new_size(desired, limits, ReplicaSetSize(0, 0), [_size(each) for each in old])
         revision = str(max((_revision(each) for each in old), default=0) + 1)
         annotations = {REVISION: revision, DESIRED: str(desired), MAXIMUM: str(desired + limits.max_surge)}
         made = {
@@ -95,7 +95,7 @@ class Deployments(Controller):
         }
         created = await self._create(made)
         if size:
-            await self._tell_scaled(deployment, created, 0, size)
+            await self._emit_scaled(deployment, created, 0, size)
         await self._set_revision(deployment, revision)
         return created
 
@@ -104,11 +104,11 @@ class Deployments(Controller):
         try:
             return await self.client.request("POST", path_of(APPS, "replicasets", meta["namespace"]), made)
         except ConflictError:
-            # Made before, and the watch has not told us yet.
+            # Created before, but the watch has not delivered it yet.
             return await self.client.request("GET", path_of(APPS, "replicasets", meta["namespace"], meta["name"]))
 
     async def _mark_current(self, deployment: Object, new: Object, old: list[Object]) -> bool:
-        """A rollback makes an old ReplicaSet the newest: give it the next revision. Whether something changed."""
+        """A rollback makes an old ReplicaSet the newest: give it the next revision. Returns whether it changed."""
         newest_old = max((_revision(each) for each in old), default=0)
         changed = False
         if _revision(new) <= newest_old:
@@ -165,9 +165,9 @@ class Deployments(Controller):
         await self.client.request("PATCH", path, patch)
         each["spec"]["replicas"] = size
         if before != size:
-            await self._tell_scaled(deployment, each, before, size)
+            await self._emit_scaled(deployment, each, before, size)
 
-    async def _tell_scaled(self, deployment: Object, each: Object, before: int, after: int) -> None:
+    async def _emit_scaled(self, deployment: Object, each: Object, before: int, after: int) -> None:
         direction = "up" if after > before else "down"
         message = f"Scaled {direction} replica set {each['metadata']['name']} from {before} to {after}"
         await self.events.emit(reference(deployment, APPS, "Deployment"), "ScalingReplicaSet", message)
@@ -180,9 +180,9 @@ class Deployments(Controller):
             meta = each["metadata"]
             await self.client.request("DELETE", path_of(APPS, "replicasets", meta["namespace"], meta["name"]))
 
-    # --- telling ------------------------------------------------------------------------------------------
+    # --- status and events --------------------------------------------------------------------------------
 
-    async def _tell(self, deployment: Object, new: Object | None, old: list[Object]) -> None:
+    async def _update_status(self, deployment: Object, new: Object | None, old: list[Object]) -> None:
         now = format_time(datetime.fromtimestamp(self.clock.now(), UTC))
         status = deployment_status(deployment, new, old, now)
         if status != (deployment.get("status") or {}):
@@ -206,7 +206,7 @@ def _without_hash(template: Object) -> Object:
 
 
 def _is_of(replica_set: Object, deployment: Object) -> bool:
-    """Whether the ReplicaSet has the Deployment's present template."""
+    """Whether the ReplicaSet has the Deployment's current template."""
     return _without_hash(replica_set["spec"]["template"]) == _without_hash(deployment["spec"]["template"])
 
 
@@ -223,8 +223,8 @@ def _status(obj: Object, field: str) -> int:
     return int((obj.get("status") or {}).get(field, 0))
 
 
-def _size(replica_set: Object) -> Size:
-    return Size(replica_set["spec"].get("replicas", 1), _status(replica_set, "availableReplicas"))
+def _size(replica_set: Object) -> ReplicaSetSize:
+    return ReplicaSetSize(replica_set["spec"].get("replicas", 1), _status(replica_set, "availableReplicas"))
 
 
 def _revision(replica_set: Object) -> int:

@@ -1,21 +1,20 @@
-"""ElasticQuotas: tells in a quota's status what the running pods of its namespace request."""
+"""ElasticQuotas: writes what the running pods of the namespace request to the status."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from bayplan.client import NotFoundError
+from bayplan.controllers.api_objects import Object, key_of, path_of, split_key
 from bayplan.controllers.controller import Controller
-from bayplan.controllers.events import reference
-from bayplan.controllers.objects import Object, key_of, path_of, split_key
+from bayplan.controllers.core_events import reference
 from bayplan.model import ElasticQuota, Pod, Quantity
-from bayplan.model.quantity import MILLI
-from bayplan.model.quantity_text import BINARY_SI, DECIMAL_SI
+from bayplan.model.quantity import BINARY_SI, DECIMAL_SI, MILLI
 from bayplan.model.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY, is_huge_page_resource_name
 
 
 def used_by(quota: Object, pods: Iterable[Pod]) -> dict[str, str]:
-    """What *pods* request of each resource, those that the quota speaks of and nobody uses included."""
+    """The requests of *pods* by resource, with zeros for resources of the quota without requests."""
     spec = quota.get("spec") or {}
     total = dict.fromkeys((*(spec.get("min") or {}), *(spec.get("max") or {})), 0)
     for pod in pods:
@@ -32,8 +31,8 @@ def _as_text(resource: str, amount: int) -> str:
     return str(Quantity(amount, 0, BINARY_SI if is_binary else DECIMAL_SI))
 
 
-class ElasticQuotas(Controller):
-    """See the module's text."""
+class ElasticQuotaController(Controller):
+    """See the module docstring."""
 
     name = "ElasticQuotaController"
 
@@ -60,7 +59,7 @@ class ElasticQuotas(Controller):
         return None
 
     async def _write(self, quota: Object, used: dict[str, str | None]) -> None:
-        """In a merge patch, null takes a field away."""
+        """In a merge patch, null removes a field."""
         namespace, name = split_key(key_of(quota))
         path = path_of(ElasticQuota.API_VERSION, ElasticQuota.PLURAL, namespace, name, "status")
         try:

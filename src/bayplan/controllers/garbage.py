@@ -1,6 +1,6 @@
-"""Garbage collection: what has lost every owner goes; foreground deletion and orphaning are honoured.
+"""Garbage collection: deletes objects without owners; honours foreground deletion and orphaning.
 
-Looks at every kind that the server serves and that can have owners. A key is `apiVersion plural namespace/name`.
+Watches every kind that the server serves and that can have owners. A key is `apiVersion plural namespace/name`.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from functools import partial
 from typing import Final
 
 from bayplan.client import ConflictError, NotFoundError
+from bayplan.controllers.api_objects import Object, key_of, path_of, split_key
 from bayplan.controllers.controller import Controller
-from bayplan.controllers.objects import Object, key_of, path_of, split_key
-from bayplan.controllers.views import PodView
+from bayplan.controllers.pod_view import PodView
 
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
-#: What is looked at: kinds that own, or are owned, in a cluster of simulated nodes.
+#: Watched kinds: those that own, or are owned, in a cluster of simulated nodes.
 WATCHED: Final = (
     ("v1", "pods", "Pod"),
     ("v1", "replicationcontrollers", "ReplicationController"),
@@ -26,19 +26,20 @@ WATCHED: Final = (
     ("apps/v1", "daemonsets", "DaemonSet"),
     ("batch/v1", "jobs", "Job"),
     ("batch/v1", "cronjobs", "CronJob"),
+    ("resource.k8s.io/v1", "resourceclaims", "ResourceClaim"),
 )
 
 
 class GarbageCollector(Controller):
-    """See the module's text."""
+    """See the module docstring."""
 
     name = "generic-garbage-collector"
 
     def watch(self) -> None:
         self._plurals = {(api_version, kind): plural for api_version, plural, kind in WATCHED}
-        #: uid of an owner → keys of what it owns.
+        #: uid of an owner → keys of its dependents.
         self._owned: dict[str, set[str]] = {}
-        #: uids that are there.
+        #: uids of existing objects.
         self._alive: dict[str, str] = {}
         for api_version, plural, _ in WATCHED:
             if plural == "pods":
@@ -83,7 +84,7 @@ class GarbageCollector(Controller):
             if not keys:
                 del self._owned[owner]
 
-    # --- acting -------------------------------------------------------------------------------------------
+    # --- actions ------------------------------------------------------------------------------------------
 
     async def reconcile(self, key: str) -> float | None:
         api_version, plural, where = key.split(" ", 2)
@@ -107,13 +108,13 @@ class GarbageCollector(Controller):
         return None
 
     async def _has_owner(self, namespace: str, owners: list[Object]) -> bool:
-        """Whether one of the owners is there; asked of the server, because the watch may be late."""
+        """Whether one of the owners exists; asks the server, because the watch may lag."""
         for owner in owners:
             if owner["uid"] in self._alive:
                 return True
             plural = self._plurals.get((owner["apiVersion"], owner["kind"]))
             if plural is None:
-                return True  # A kind that we do not look at: not ours to judge.
+                return True  # A kind that is not watched: not ours to judge.
             try:
                 path = path_of(owner["apiVersion"], plural, namespace, owner["name"])
                 found = await self.client.request("GET", path)
@@ -124,7 +125,7 @@ class GarbageCollector(Controller):
         return False
 
     async def _delete_foreground(self, path: str, obj: Object) -> None:
-        """Dependents that block go first, then the object itself."""
+        """Delete blocking dependents first, then the object itself."""
         dependents = [key.split(" ", 2) for key in self._owned.get(obj["metadata"]["uid"], set())]
         if not dependents:
             await self._drop_finalizer(path, obj, FOREGROUND)
@@ -168,7 +169,7 @@ def _owner_uids(obj: Object | None) -> set[str]:
 
 
 def _plain(pod: PodView | None) -> Object | None:
-    """The part of a pod that the graph is made of."""
+    """The part of a pod that the ownership graph needs."""
     if pod is None:
         return None
     meta = pod.metadata

@@ -1,23 +1,23 @@
-"""Jobs: pods until enough of them have succeeded, or too many have failed."""
+"""Jobs: creates pods until enough of them have succeeded, or too many have failed."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Final
 
+from bayplan.controllers.api_objects import Object, is_being_deleted, path_of, split_key
 from bayplan.controllers.controller import Controller
-from bayplan.controllers.events import reference
-from bayplan.controllers.objects import Object, is_being_deleted, path_of, split_key
+from bayplan.controllers.core_events import reference
 from bayplan.controllers.pod_control import PodControl
-from bayplan.controllers.views import PodView
+from bayplan.controllers.pod_view import PodView
 from bayplan.model.times import format_time, time_of
 
 BATCH: Final = "batch/v1"
 INDEX_ANNOTATION: Final = "batch.kubernetes.io/job-completion-index"
 
 
-class Jobs(Controller):
-    """See the module's text."""
+class JobController(Controller):
+    """See the module docstring."""
 
     name = "job-controller"
 
@@ -41,7 +41,7 @@ class Jobs(Controller):
             await self._control.delete(job, [pod for pod in pods if pod.is_active])
         elif self._control.expectations.is_satisfied(key):
             await self._top_up(job, pods)
-        await self._tell(job, pods, outcome)
+        await self._update_status(job, pods, outcome)
         return self._deadline(job)
 
     # --- pods ---------------------------------------------------------------------------------------------
@@ -55,7 +55,7 @@ class Jobs(Controller):
         if completions is not None:
             wanted = min(wanted, completions - succeeded)
         elif succeeded:
-            wanted = len(active)  # A work queue: when one has succeeded, no new ones begin.
+            wanted = len(active)  # A work queue: once one pod has succeeded, no new ones start.
         missing = wanted - len(active)
         if missing < 0:
             await self._control.delete(job, active[missing:])
@@ -68,7 +68,7 @@ class Jobs(Controller):
     # --- outcome ------------------------------------------------------------------------------------------
 
     def _outcome(self, job: Object, pods: list[PodView]) -> tuple[str, str, str] | None:
-        """Type, reason and message of the condition that ends the Job, or None."""
+        """Type, reason and message of the condition that finishes the Job, or None."""
         spec = job["spec"]
         failed = sum(pod.status.phase == "Failed" for pod in pods)
         if failed > spec.get("backoffLimit", 6):
@@ -92,7 +92,7 @@ class Jobs(Controller):
         return float(start.timestamp() + seconds - self.clock.now())
 
     async def _expire(self, job: Object) -> float | None:
-        """Delete a Job that has ended `ttlSecondsAfterFinished` ago."""
+        """Delete a Job that finished `ttlSecondsAfterFinished` ago."""
         ttl = job["spec"].get("ttlSecondsAfterFinished")
         ended = time_of((_ended(job) or {}).get("lastTransitionTime"))
         if ttl is None or ended is None:
@@ -105,9 +105,9 @@ class Jobs(Controller):
         await self.client.request("DELETE", path, {"propagationPolicy": "Background"})
         return None
 
-    # --- telling ------------------------------------------------------------------------------------------
+    # --- status and events --------------------------------------------------------------------------------
 
-    async def _tell(self, job: Object, pods: list[PodView], outcome: tuple[str, str, str] | None) -> None:
+    async def _update_status(self, job: Object, pods: list[PodView], outcome: tuple[str, str, str] | None) -> None:
         now = format_time(datetime.fromtimestamp(self.clock.now(), UTC))
         known = job.get("status") or {}
         active = [pod for pod in pods if pod.is_active] if outcome is None else []
@@ -133,7 +133,7 @@ class Jobs(Controller):
         body = {**job, "apiVersion": BATCH, "kind": "Job", "status": status}
         await self.client.request("PUT", path, body)
         if outcome is not None:
-            await self._tell_end(job, outcome)
+            await self._emit_finished(job, outcome)
 
     def _end(self, status: Object, outcome: tuple[str, str, str], now: str) -> None:
         type, reason, message = outcome
@@ -146,7 +146,7 @@ class Jobs(Controller):
         if type == "Complete":
             status["completionTime"] = now
 
-    async def _tell_end(self, job: Object, outcome: tuple[str, str, str]) -> None:
+    async def _emit_finished(self, job: Object, outcome: tuple[str, str, str]) -> None:
         type, reason, message = outcome
         about = reference(job, BATCH, "Job")
         if type == "Complete":
@@ -156,7 +156,7 @@ class Jobs(Controller):
 
 
 def _ended(job: Object) -> Object | None:
-    """The condition that ended the Job."""
+    """The condition that finished the Job."""
     conditions = (job.get("status") or {}).get("conditions") or []
     ends = (each for each in conditions if each["type"] in ("Complete", "Failed") and each["status"] == "True")
     return next(ends, None)

@@ -1,4 +1,4 @@
-"""All controllers of a cluster, on one set of informers."""
+"""ControllerManager: runs all controllers of a cluster on one set of informers."""
 
 from __future__ import annotations
 
@@ -8,67 +8,69 @@ from typing import Final, TypeVar
 
 from bayplan.client import KubeClient
 from bayplan.controllers.controller import Controller
-from bayplan.controllers.daemon_sets import DaemonSets
-from bayplan.controllers.deployments import Deployments
-from bayplan.controllers.disruption import DisruptionBudgets
-from bayplan.controllers.elastic_quotas import ElasticQuotas
+from bayplan.controllers.daemon_sets import DaemonSetController
+from bayplan.controllers.deployments import DeploymentController
+from bayplan.controllers.disruption_budgets import DisruptionController
+from bayplan.controllers.elastic_quotas import ElasticQuotaController
 from bayplan.controllers.garbage import GarbageCollector
-from bayplan.controllers.jobs import Jobs
-from bayplan.controllers.namespaces import Namespaces
-from bayplan.controllers.node_lifecycle import NodeLifecycle
-from bayplan.controllers.pod_groups import PodGroups
-from bayplan.controllers.replica_sets import ReplicaSets, ReplicationControllers
-from bayplan.controllers.resource_quotas import ResourceQuotas
-from bayplan.controllers.stateful_sets import StatefulSets
-from bayplan.controllers.volumes import Volumes
+from bayplan.controllers.jobs import JobController
+from bayplan.controllers.namespaces import NamespaceController
+from bayplan.controllers.node_lifecycle import NodeLifecycleController
+from bayplan.controllers.persistent_volumes import PersistentVolumeController
+from bayplan.controllers.pod_groups import PodGroupController
+from bayplan.controllers.replica_sets import ReplicaSetController, ReplicationManager
+from bayplan.controllers.resource_claims import ResourceClaimController
+from bayplan.controllers.resource_quotas import ResourceQuotaController
+from bayplan.controllers.stateful_sets import StatefulSetController
 from bayplan.framework import Clock
-from bayplan.watch.informers import Informers
+from bayplan.watch.informers import InformerFactory
 
 C = TypeVar("C", bound=Controller)
 
-#: What a cluster needs that has no kube-controller-manager.
-CLUSTER: Final[tuple[type[Controller], ...]] = (
-    Deployments,
-    ReplicaSets,
-    ReplicationControllers,
-    StatefulSets,
-    DaemonSets,
-    Jobs,
+#: The controllers of a cluster without kube-controller-manager.
+CLUSTER_CONTROLLERS: Final[tuple[type[Controller], ...]] = (
+    DeploymentController,
+    ReplicaSetController,
+    ReplicationManager,
+    StatefulSetController,
+    DaemonSetController,
+    JobController,
     GarbageCollector,
-    Namespaces,
-    DisruptionBudgets,
-    Volumes,
-    NodeLifecycle,
-    ResourceQuotas,
+    NamespaceController,
+    DisruptionController,
+    PersistentVolumeController,
+    NodeLifecycleController,
+    ResourceQuotaController,
+    ResourceClaimController,
 )
 
-#: Those of the scheduler-plugins family's custom resources, which must be there: see `crds`.
-FAMILY: Final[tuple[type[Controller], ...]] = (PodGroups, ElasticQuotas)
+#: The controllers of the scheduler-plugins custom resources, which must be installed: see `crds`.
+SCHEDULER_PLUGINS_CONTROLLERS: Final[tuple[type[Controller], ...]] = (PodGroupController, ElasticQuotaController)
 
 
-class Manager:
+class ControllerManager:
     """Runs controllers until it is cancelled."""
 
     def __init__(
         self,
         client: KubeClient,
         clock: Clock,
-        kinds: Sequence[type[Controller]] = CLUSTER,
-        informers: Informers | None = None,
+        kinds: Sequence[type[Controller]] = CLUSTER_CONTROLLERS,
+        informers: InformerFactory | None = None,
     ) -> None:
-        self.informers = informers if informers is not None else Informers(client, clock)
+        self.informers = informers if informers is not None else InformerFactory(client, clock)
         self._client = client
         self._clock = clock
         self.controllers: list[Controller] = [kind(client, self.informers, clock) for kind in kinds]
 
-    def add(self, make: Callable[[KubeClient, Informers, Clock], C]) -> C:
-        """One more, made by *make*; before `run`."""
+    def add(self, make: Callable[[KubeClient, InformerFactory, Clock], C]) -> C:
+        """Add a controller made by *make*; before `run`."""
         made = make(self._client, self.informers, self._clock)
         self.controllers.append(made)
         return made
 
     async def run(self) -> None:
-        """Read everything, then work; *informers* are started here unless they run already."""
+        """Sync the informers, then run; *informers* are started here unless they run already."""
         self.informers.start()
         try:
             await self.informers.wait_synced()

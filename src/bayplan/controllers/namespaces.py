@@ -1,20 +1,20 @@
-"""Namespaces that are being deleted: everything in them goes, then they do."""
+"""Namespaces that are being deleted: deletes everything in them, then finalizes them."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from bayplan.client import NotFoundError
+from bayplan.controllers.api_objects import Object, is_being_deleted, path_of
 from bayplan.controllers.controller import Controller
-from bayplan.controllers.objects import Object, is_being_deleted, path_of
 
 FINALIZER: Final = "kubernetes"
-#: How soon a namespace that is not empty yet is looked at again.
+#: How soon a namespace that is not empty yet is reconciled again.
 AGAIN_SECONDS: Final = 0.5
 
 
-class Namespaces(Controller):
-    """See the module's text."""
+class NamespaceController(Controller):
+    """See the module docstring."""
 
     name = "namespace-controller"
 
@@ -34,7 +34,7 @@ class Namespaces(Controller):
         return None
 
     async def _namespaced(self) -> list[tuple[str, str]]:
-        """Every namespaced kind that can be listed and deleted, as discovery tells."""
+        """Every namespaced kind that can be listed and deleted, from discovery."""
         found = await self._of_version("v1")
         groups = await self.client.request("GET", "/apis")
         for group in groups.get("groups") or []:
@@ -43,15 +43,15 @@ class Namespaces(Controller):
 
     async def _of_version(self, api_version: str) -> list[tuple[str, str]]:
         root = "apis" if "/" in api_version else "api"
-        answer = await self.client.request("GET", f"/{root}/{api_version}")
+        response = await self.client.request("GET", f"/{root}/{api_version}")
         return [
             (api_version, resource["name"])
-            for resource in answer.get("resources") or []
+            for resource in response.get("resources") or []
             if resource["namespaced"] and {"list", "delete"} <= set(resource["verbs"])
         ]
 
     async def _empty(self, api_version: str, plural: str, namespace: str) -> int:
-        """Delete what is there; how much is left."""
+        """Delete the contents; returns how many objects are left."""
         path = path_of(api_version, plural, namespace)
         listed = await self.client.request("GET", path)
         items: list[Object] = listed.get("items") or []

@@ -1,6 +1,6 @@
-"""Node conditions become taints, and pods that do not tolerate a NoExecute taint are told to go.
+"""Taints nodes by condition, and evicts pods that do not tolerate a NoExecute taint.
 
-Also what happens when nodes go away: pods that are bound to a node that is no more are deleted.
+Also deletes pods that are bound to a node that no longer exists.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from typing import Final
 
 from bayplan.client import NotFoundError
+from bayplan.controllers.api_objects import Object, path_of
 from bayplan.controllers.controller import Controller
-from bayplan.controllers.objects import Object, path_of
-from bayplan.controllers.views import PodView
+from bayplan.controllers.pod_view import PodView
 from bayplan.model import Node
-from bayplan.model.meta import condition_of
+from bayplan.model.kube_object import condition_of
 from bayplan.model.taints import Taint, tolerates
 from bayplan.model.times import format_time, parse_time
 
@@ -27,21 +27,21 @@ PRESSURES: Final = (
     ("PIDPressure", "node.kubernetes.io/pid-pressure"),
     ("NetworkUnavailable", "node.kubernetes.io/network-unavailable"),
 )
-#: Keys of taints that follow from conditions, and go with them.
+#: Keys of taints that are derived from conditions and removed with them.
 OURS: Final = frozenset({NOT_READY, UNREACHABLE, UNSCHEDULABLE, *(key for _, key in PRESSURES)})
 NO_SCHEDULE: Final = "NoSchedule"
 NO_EXECUTE: Final = "NoExecute"
 
 
-class NodeLifecycle(Controller):
-    """See the module's text. A key is `node name`, or `pod namespace/name`."""
+class NodeLifecycleController(Controller):
+    """See the module docstring. A key is `node name`, or `pod namespace/name`."""
 
     name = "node-controller"
 
     def watch(self) -> None:
         #: Node → keys of the pods on it.
         self._on_node: dict[str, set[str]] = {}
-        #: Nodes that were told of.
+        #: Nodes that have been announced.
         self._registered: set[str] = set()
         self._nodes = self.nodes(self._node_changed)
         self._pods = self.pods(self._pod_changed)
@@ -78,7 +78,7 @@ class NodeLifecycle(Controller):
         return await self._evict(pod) if pod is not None and not pod.is_deleted else None
 
     async def _register(self, node: Node) -> None:
-        """Tell once of every node that is seen."""
+        """Emit an event once for every new node."""
         if node.name in self._registered:
             return
         self._registered.add(node.name)
@@ -109,7 +109,7 @@ class NodeLifecycle(Controller):
     # --- pods on tainted nodes ----------------------------------------------------------------------------
 
     async def _evict(self, pod: PodView) -> float | None:
-        """Delete the pod if it does not tolerate its node; seconds until it no longer will."""
+        """Delete the pod if it does not tolerate its node; returns the seconds until its toleration ends."""
         node = self._nodes.get(pod.spec.node_name)
         if node is None:
             if not await self._node_is_there(pod.spec.node_name):
@@ -127,7 +127,7 @@ class NodeLifecycle(Controller):
         return left
 
     def _tolerated_for(self, pod: PodView, taint: Taint) -> float | None:
-        """Seconds; None for ever."""
+        """Seconds; None means forever."""
         matching = [each for each in pod.spec.tolerations if tolerates(each, taint)]
         if not matching:
             return 0.0
@@ -155,7 +155,7 @@ class NodeLifecycle(Controller):
 
 
 def wanted_taints(node: Node) -> list[tuple[str, str]]:
-    """Key and effect of the taints that the node's conditions and its cordon ask for."""
+    """Key and effect of the taints for the node's conditions and cordon."""
     taints = []
     ready = condition_of(node.status.conditions, "Ready")
     if ready is not None and ready.status != "True":

@@ -1,4 +1,4 @@
-"""Pods of a controller: made from its template, counted even before the watch tells of them, taken away."""
+"""The pods of a controller: created from its template, deleted, and counted before the watch delivers them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterable
 from typing import Any
 
 from bayplan.client import ApiError, NotFoundError
+from bayplan.controllers.api_objects import Object, key_of, owner_reference, path_of
 from bayplan.controllers.controller import Controller
-from bayplan.controllers.events import WARNING, reference
-from bayplan.controllers.objects import Object, key_of, owner_reference, path_of
-from bayplan.controllers.views import PodView
+from bayplan.controllers.core_events import WARNING, reference
+from bayplan.controllers.pod_view import PodView
 
 
 class Expectations:
-    """What was done and has not come back through the watch: without it, a slow watch would make pods twice."""
+    """Creations and deletions that the watch has not delivered yet: without them, a slow watch duplicates pods."""
 
     def __init__(self) -> None:
-        #: Key of the owner → uids of pods made, uids of pods deleted.
+        #: Key of the owner → uids of created pods, uids of deleted pods.
         self._made: dict[str, set[str]] = {}
         self._deleted: dict[str, set[str]] = {}
 
@@ -36,7 +36,7 @@ class Expectations:
             self._drop(self._deleted, owner, pod.uid)
 
     def is_satisfied(self, owner: str) -> bool:
-        """Whether the watch has told of everything."""
+        """Whether the watch has delivered everything."""
         return not self._made.get(owner) and not self._deleted.get(owner)
 
     def forget(self, owner: str) -> None:
@@ -53,7 +53,7 @@ class Expectations:
 
 
 class PodControl:
-    """The pods of owners of one kind: known by owner, made and deleted for it. Changes of them queue the owner."""
+    """The pods of all owners of one kind: indexed, created and deleted. A change of a pod queues its owner."""
 
     def __init__(self, controller: Controller, api_version: str, kind: str) -> None:
         self._client = controller.client
@@ -86,7 +86,7 @@ class PodControl:
         return list(self._by_owner.get(owner["metadata"]["uid"], {}).values())
 
     async def make(self, owner: Object, template: Object, count: int = 1, name: str = "") -> None:
-        """*count* pods from *template*; the first failure ends it, and is told in an event."""
+        """Create *count* pods from *template*; stops at the first failure and emits an event."""
         results = await asyncio.gather(
             *(self._make_one(owner, template, name) for _ in range(count)), return_exceptions=True
         )
@@ -143,8 +143,8 @@ def _raise_first(results: list[Any]) -> None:
 
 
 def deletion_rank(pod: PodView) -> tuple[bool, bool, bool, str]:
-    """What goes first when there are too many: not placed, not running, not ready, then the youngest."""
-    # Times of one form sort as texts; turned round because the youngest is to come first.
+    """Which pods to delete first: not placed, not running, not ready, then the youngest."""
+    # Timestamps of one form sort as text; reversed, because the youngest comes first.
     age = pod.metadata.creation_timestamp or ""
     youngest_first = "".join(chr(0x10FFFF - ord(letter)) for letter in age)
     return bool(pod.spec.node_name), pod.status.phase == "Running", pod.is_ready, youngest_first

@@ -1,4 +1,4 @@
-"""PodGroups: tells in a group's status how far it has come."""
+"""PodGroups: writes the phase and counts of a group to its status."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from typing import Final
 
 from bayplan.client import NotFoundError
+from bayplan.controllers.api_objects import Object, path_of, split_key
 from bayplan.controllers.controller import Controller
-from bayplan.controllers.objects import Object, path_of, split_key
-from bayplan.controllers.views import PodView
+from bayplan.controllers.pod_view import PodView
 from bayplan.model import PodGroup
 
 LABEL: Final = "scheduling.x-k8s.io/pod-group"
-#: A group that came to its end is not looked at again.
+#: Phases in which a group is not reconciled again.
 FINAL_PHASES: Final = ("Finished", "Failed")
 
 
 def next_status(group: Object, pods: Sequence[PodView]) -> Object:
-    """The status one step further::
+    """The next status:
 
     "" ──▶ Pending ──▶ Scheduling ◀──▶ Running ──▶ Finished
               ▲            │              │
@@ -56,8 +56,8 @@ def _occupied_by(pods: Sequence[PodView]) -> Object:
     return {"occupiedBy": ",".join(owners)} if owners else {}
 
 
-class PodGroups(Controller):
-    """See the module's text."""
+class PodGroupController(Controller):
+    """See the module docstring."""
 
     name = "PodGroupController"
 

@@ -1,21 +1,21 @@
-"""ReplicaSets and ReplicationControllers: as many pods as `spec.replicas` says."""
+"""ReplicaSets and ReplicationControllers: keeps as many pods as `spec.replicas` says."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
 from bayplan.client import NotFoundError
+from bayplan.controllers.api_objects import Object, is_being_deleted, path_of, split_key
 from bayplan.controllers.controller import Controller
-from bayplan.controllers.objects import Object, is_being_deleted, path_of, split_key
 from bayplan.controllers.pod_control import PodControl, deletion_rank
-from bayplan.controllers.views import PodView
+from bayplan.controllers.pod_view import PodView
 
-#: As kube-controller-manager: no more in one go.
+#: kube-controller-manager's limit for one reconciliation.
 BURST = 500
 
 
-class ReplicaSets(Controller):
-    """See the module's text."""
+class ReplicaSetController(Controller):
+    """See the module docstring."""
 
     name = "replicaset-controller"
     api_version: ClassVar[str] = "apps/v1"
@@ -36,7 +36,7 @@ class ReplicaSets(Controller):
         active = [pod for pod in pods if pod.is_active]
         if self._control.expectations.is_satisfied(key) and not is_being_deleted(owner):
             await self._scale(owner, active)
-        return await self._tell(owner, active, sum(pod.is_deleted and not pod.has_ended for pod in pods))
+        return await self._update_status(owner, active, sum(pod.is_deleted and not pod.has_ended for pod in pods))
 
     async def _scale(self, owner: Object, active: list[PodView]) -> None:
         missing = owner["spec"].get("replicas", 1) - len(active)
@@ -45,8 +45,8 @@ class ReplicaSets(Controller):
         elif missing < 0:
             await self._control.delete(owner, sorted(active, key=deletion_rank)[: min(-missing, BURST)])
 
-    async def _tell(self, owner: Object, active: list[PodView], n_terminating: int) -> float | None:
-        """Write the status, if it is another one; seconds until a ready pod becomes available."""
+    async def _update_status(self, owner: Object, active: list[PodView], n_terminating: int) -> float | None:
+        """Write the status if it has changed; returns the seconds until a ready pod becomes available."""
         now = self.clock.now()
         min_ready = owner["spec"].get("minReadySeconds", 0)
         ready_for = [seconds for pod in active if (seconds := pod.ready_for(now)) >= 0]
@@ -59,7 +59,7 @@ class ReplicaSets(Controller):
             "availableReplicas": sum(seconds >= min_ready for seconds in ready_for),
             "observedGeneration": owner["metadata"].get("generation", 0),
         }
-        if self.kind == "ReplicaSet":  # ReplicationControllers do not tell
+        if self.kind == "ReplicaSet":  # ReplicationControllers do not have it
             status["terminatingReplicas"] = n_terminating
         known = owner.get("status") or {}
         if any(known.get(field, 0) != value for field, value in status.items()):
@@ -75,8 +75,8 @@ class ReplicaSets(Controller):
             return
 
 
-class ReplicationControllers(ReplicaSets):
-    """The same, of core/v1."""
+class ReplicationManager(ReplicaSetController):
+    """The same for ReplicationControllers of core/v1."""
 
     name = "replication-controller"
     api_version = "v1"

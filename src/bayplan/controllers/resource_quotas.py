@@ -1,7 +1,7 @@
-"""ResourceQuotas: their status says what is in force and how much of it is used.
+"""ResourceQuotas: writes the limits in force and their usage to the status.
 
-Admission books what is created; here it is counted what is there, when a quota is new or changed, when something
-that counts goes or ends, and every few minutes.
+Admission adds what is created. This controller recounts what exists when a quota is new or changed, when something
+that counts is deleted or finishes, and every few minutes.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from functools import partial
 from typing import Final
 
 from bayplan.client import NotFoundError
+from bayplan.controllers.api_objects import Object, key_of, path_of, split_key
 from bayplan.controllers.controller import Controller
-from bayplan.controllers.objects import Object, key_of, path_of, split_key
-from bayplan.controllers.views import PodView
+from bayplan.controllers.pod_view import PodView
 from bayplan.model import Quantity
 from bayplan.model.quota_usage import covers, kinds_of, usage
 
-#: As kube-controller-manager's --resource-quota-sync-period.
+#: kube-controller-manager's --resource-quota-sync-period.
 RESYNC_SECONDS: Final = 300.0
-#: Of these every change may change what they take; of others only that they go.
+#: Kinds of which every change may change the usage; of others only a deletion does.
 CHANGING: Final = ("services", "persistentvolumeclaims")
 
 
-class ResourceQuotas(Controller):
-    """See the module's text."""
+class ResourceQuotaController(Controller):
+    """See the module docstring."""
 
     name = "resourcequota-controller"
 
@@ -62,7 +62,7 @@ class ResourceQuotas(Controller):
         if known.get("hard") != hard or _amounts(known.get("used") or {}) != used:
             status = {"hard": hard, "used": {resource: str(amount) for resource, amount in used.items()}}
             path = path_of("v1", "resourcequotas", namespace, name, "status")
-            # Under its version: a creation that was booked meanwhile is counted anew.
+            # With its resourceVersion: after a concurrent creation this fails and is counted again.
             body = {"apiVersion": "v1", "kind": "ResourceQuota", **quota, "status": status}
             await self.client.request("PUT", path, body)
         return RESYNC_SECONDS
@@ -78,7 +78,7 @@ class ResourceQuotas(Controller):
         return used
 
     async def _list(self, group: str, plural: str, namespace: str) -> list[Object]:
-        """What is there now; a kind that nobody serves has no objects."""
+        """The existing objects; none for a kind that is not served."""
         try:
             version = await self._version_of(group)
             listed = await self.client.request("GET", path_of(version, plural, namespace))

@@ -1,16 +1,16 @@
-"""StatefulSets: pods with numbers, made in order and taken away from the end, each with claims of its own."""
+"""StatefulSets: numbered pods, created in order and deleted from the end, each with its own claims."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from bayplan.client import ConflictError
+from bayplan.controllers.api_objects import Object, is_being_deleted, path_of, split_key
 from bayplan.controllers.controller import Controller
-from bayplan.controllers.events import reference
-from bayplan.controllers.objects import Object, is_being_deleted, path_of, split_key
+from bayplan.controllers.core_events import reference
 from bayplan.controllers.pod_control import PodControl
+from bayplan.controllers.pod_view import PodView
 from bayplan.controllers.template_hash import template_hash
-from bayplan.controllers.views import PodView
 
 APPS: Final = "apps/v1"
 POD_NAME_LABEL: Final = "statefulset.kubernetes.io/pod-name"
@@ -18,8 +18,8 @@ INDEX_LABEL: Final = "apps.kubernetes.io/pod-index"
 REVISION_LABEL: Final = "controller-revision-hash"
 
 
-class StatefulSets(Controller):
-    """See the module's text."""
+class StatefulSetController(Controller):
+    """See the module docstring."""
 
     name = "statefulset-controller"
 
@@ -36,7 +36,7 @@ class StatefulSets(Controller):
         pods = {pod.name: pod for pod in self._control.owned(owner)}
         if self._control.expectations.is_satisfied(key) and not is_being_deleted(owner):
             await self._step(owner, pods)
-        await self._tell(owner, list(pods.values()))
+        await self._update_status(owner, list(pods.values()))
         return None
 
     async def _step(self, owner: Object, pods: dict[str, PodView]) -> None:
@@ -61,7 +61,7 @@ class StatefulSets(Controller):
             await self._update(owner, [pods[name] for name in names if name in pods])
 
     async def _update(self, owner: Object, pods: list[PodView]) -> None:
-        """Rolling update: from the last number down to the partition, one pod at a time."""
+        """Rolling update: from the last ordinal down to the partition, one pod at a time."""
         strategy = owner["spec"].get("updateStrategy") or {}
         if strategy.get("type") == "OnDelete":
             return
@@ -111,11 +111,11 @@ class StatefulSets(Controller):
         try:
             await self.client.request("POST", path_of("v1", "persistentvolumeclaims", namespace), body)
         except ConflictError:
-            return  # It outlives the pods on purpose.
+            return  # Claims outlive the pods on purpose.
         message = f"create Claim {name} Pod {pod} in StatefulSet {owner['metadata']['name']} success"
         await self.events.emit(reference(owner, APPS, "StatefulSet"), "SuccessfulCreate", message)
 
-    async def _tell(self, owner: Object, pods: list[PodView]) -> None:
+    async def _update_status(self, owner: Object, pods: list[PodView]) -> None:
         revision = _revision(owner)
         full = f"{owner['metadata']['name']}-{revision}"
         active = [pod for pod in pods if pod.is_active]

@@ -1,4 +1,4 @@
-"""The short name of a pod template: what tells the ReplicaSets of one Deployment apart."""
+"""The hash of a pod template, which tells the ReplicaSets of one Deployment apart."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PRIME: Final = 0x01000193
 
 
 def template_hash(template: dict[str, Any]) -> str:
-    """FNV-1a of the template, 32 bits, spelt in the alphabet of generated names."""
+    """The 32-bit FNV-1a hash of the template, in the alphabet of generated names."""
     value = _OFFSET
     for byte in msgspec.json.encode(template, order="deterministic"):
         value = ((value ^ byte) * _PRIME) & 0xFFFFFFFF

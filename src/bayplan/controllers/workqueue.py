@@ -1,17 +1,17 @@
-"""Keys that wait to be looked at: each once however often it was added, failing ones later and later."""
+"""WorkQueue: keys to reconcile, each queued once, with exponential backoff after failures."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Final
 
-#: As client-go's default: 5 ms, doubled with each failure.
+#: client-go's default: 5 ms, doubled with each failure.
 FIRST_SECONDS: Final = 0.005
 MAX_SECONDS: Final = 60.0
 
 
 class WorkQueue:
-    """Handed to one worker; a key that is added while it is worked on is handed out again afterwards."""
+    """For one worker; a key that is added while it is processed is queued again afterwards."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, None] = {}
@@ -29,7 +29,7 @@ class WorkQueue:
             self._ready.set()
 
     def add_after(self, key: str, seconds: float) -> None:
-        """Add *key* later; the earliest time that was asked for holds."""
+        """Add *key* later; the earliest requested time counts."""
         loop = asyncio.get_running_loop()
         due = loop.time() + seconds
         known = self._timers.get(key)
@@ -53,12 +53,12 @@ class WorkQueue:
         return key
 
     def done(self, key: str) -> None:
-        """The work on *key* succeeded."""
+        """*key* was processed successfully."""
         self._failures.pop(key, None)
         self._finish(key)
 
     def failed(self, key: str) -> None:
-        """Try *key* again, later than the last time."""
+        """Retry *key* with a longer delay than last time."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         self._finish(key)
@@ -69,11 +69,6 @@ class WorkQueue:
         if key in self._again:
             self._again.discard(key)
             self.add(key)
-
-    @property
-    def is_idle(self) -> bool:
-        """Nothing waits and nothing is worked on; what is due later does not count."""
-        return not self._waiting and not self._working
 
     def close(self) -> None:
         for timer in self._timers.values():

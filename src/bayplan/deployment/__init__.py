@@ -1,1 +1,1 @@
-"""Deploying the scheduler: the objects that a cluster needs, with no more rights than it uses."""
+"""Deploying the scheduler: the objects that a cluster needs, with no more permissions than the scheduler uses."""

@@ -1,7 +1,6 @@
-"""Extenders, both ways round: we ask them (`client`), or we are one (`app`, `server`).
+"""HTTP extenders, both ways: calling them (`client`), and serving one (`app`, `server`).
 
-`wire` is what goes over the wire, in Go's spelling. For an extender of your own, `ExtenderApp` and the messages
-are all there is to import.
+`wire` has the messages, in Go's spelling. An extender of your own only needs `ExtenderApp` and the messages.
 """
 
 from bayplan.extender.app import ExtenderApp

@@ -9,9 +9,9 @@
 
     app.run(port=8888)
 
-A handler is a function or a coroutine function; requests are decoded as Go would, answers are spelt as Go expects
-them. What a handler raises reaches the scheduler as an error of this extender: in the answer's `Error` where it
-has one (`filter`, `bind`), else as status 500.
+A handler is a function or a coroutine function. Requests are decoded as Go would, responses are spelt as Go
+expects them. An exception of a handler reaches the scheduler as an error of this extender: in the `Error` field
+of the response if it has one (`filter`, `bind`), else as status 500.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 from bayplan.extender import gojson, wire
-from bayplan.extender.requests import NodeMemory, decode_args
+from bayplan.extender.request_decoding import NodeDecodingCache, decode_args
 from bayplan.observe import klog
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ Preempt = Callable[
 Bind = Callable[
     [wire.ExtenderBindingArgs], wire.ExtenderBindingResult | Awaitable[wire.ExtenderBindingResult | None] | None
 ]
-# Decorators give back what they are given.
+# Decorators return the function unchanged.
 F = TypeVar("F", bound=Filter)
 P = TypeVar("P", bound=Prioritize)
 E = TypeVar("E", bound=Preempt)
@@ -51,40 +51,40 @@ FILTER: Final = "filter"
 PRIORITIZE: Final = "prioritize"
 PREEMPT: Final = "preempt"
 BIND: Final = "bind"
-#: A request with 15,000 whole nodes is below this.
+#: Larger than a request with 15,000 whole nodes.
 MAX_BODY_BYTES: Final = 256 * 1024 * 1024
 
 
-class Answer(NamedTuple):
-    """What goes back: a status and a body."""
+class AppResponse(NamedTuple):
+    """HTTP status and body."""
 
     status: int
     body: bytes
 
 
 class ExtenderApp:
-    """See the module's text."""
+    """See the module docstring."""
 
     def __init__(self) -> None:
         self._handlers: dict[str, Callable[[Any], Any]] = {}
-        self._memory = NodeMemory()
+        self._memory = NodeDecodingCache()
 
     # --- handlers ---------------------------------------------------------------------------------
 
     def filter(self, handler: F) -> F:
-        """Handles ExtenderArgs, gives an ExtenderFilterResult."""
+        """Register a handler from ExtenderArgs to an ExtenderFilterResult."""
         return self._add(FILTER, handler)
 
     def prioritize(self, handler: P) -> P:
-        """Handles ExtenderArgs, gives HostPriority for each node."""
+        """Register a handler from ExtenderArgs to a HostPriority for each node."""
         return self._add(PRIORITIZE, handler)
 
     def preempt(self, handler: E) -> E:
-        """Handles ExtenderPreemptionArgs, gives an ExtenderPreemptionResult."""
+        """Register a handler from ExtenderPreemptionArgs to an ExtenderPreemptionResult."""
         return self._add(PREEMPT, handler)
 
     def bind(self, handler: B) -> B:
-        """Handles ExtenderBindingArgs, gives an ExtenderBindingResult; None is success."""
+        """Register a handler from ExtenderBindingArgs to an ExtenderBindingResult; None is success."""
         return self._add(BIND, handler)
 
     def _add(self, verb: str, handler: T) -> T:
@@ -95,13 +95,13 @@ class ExtenderApp:
 
     @property
     def verbs(self) -> Sequence[str]:
-        """What this extender has handlers for."""
+        """The verbs with a handler."""
         return tuple(self._handlers)
 
-    # --- answers ----------------------------------------------------------------------------------
+    # --- responses ----------------------------------------------------------------------------------
 
-    async def answer(self, verb: str, body: bytes) -> Answer:
-        """The answer to one request; never raises."""
+    async def answer(self, verb: str, body: bytes) -> AppResponse:
+        """The response to one request; never raises."""
         handler = self._handlers.get(verb)
         if handler is None:
             return _refusal(404, f"this extender has no {verb}; it has {', '.join(self._handlers)}")
@@ -113,29 +113,29 @@ class ExtenderApp:
             result = handler(args)
             if inspect.isawaitable(result):
                 result = await result
-            return Answer(200, wire.encode(result if result is not None else _NOTHING[verb]))
+            return AppResponse(200, wire.encode(result if result is not None else _NOTHING[verb]))
         except Exception as error:
-            log.error(error, "A handler raised", trace=error, verb=verb)
+            log.error(error, "A handler raised an exception", trace=error, verb=verb)
             return self._failed(verb, f"{type(error).__name__}: {error}")
 
-    def _decode(self, verb: str, body: bytes) -> wire.Wire:
+    def _decode(self, verb: str, body: bytes) -> wire.WireMessage:
         if verb in (FILTER, PRIORITIZE):
             return decode_args(body, self._memory.node)
         return gojson.decode(body, _ARGS[verb])
 
     @staticmethod
-    def _failed(verb: str, text: str) -> Answer:
+    def _failed(verb: str, text: str) -> AppResponse:
         if verb == FILTER:
-            return Answer(200, wire.encode(wire.ExtenderFilterResult(Error=text)))
+            return AppResponse(200, wire.encode(wire.ExtenderFilterResult(Error=text)))
         if verb == BIND:
-            return Answer(200, wire.encode(wire.ExtenderBindingResult(Error=text)))
+            return AppResponse(200, wire.encode(wire.ExtenderBindingResult(Error=text)))
         return _refusal(500, text)
 
     # --- serving ----------------------------------------------------------------------------------
 
     def application(self, prefix: str = "") -> web.Application:
-        """For aiohttp: every verb under *prefix*."""
-        from aiohttp import web  # a scheduler that only asks extenders does without
+        """An aiohttp application with every verb under *prefix*."""
+        from aiohttp import web  # imported late: a scheduler that only calls extenders does not need it
 
         application = web.Application(client_max_size=MAX_BODY_BYTES)
         application.router.add_post(f"{prefix}/{{verb}}", self._handle)
@@ -144,8 +144,8 @@ class ExtenderApp:
     async def _handle(self, request: web.Request) -> web.Response:
         from aiohttp import web
 
-        answer = await self.answer(request.match_info["verb"], await request.read())
-        return web.Response(status=answer.status, body=answer.body, content_type="application/json")
+        response = await self.answer(request.match_info["verb"], await request.read())
+        return web.Response(status=response.status, body=response.body, content_type="application/json")
 
     def run(self, *, host: str = "127.0.0.1", port: int = 8888, ssl_context: ssl.SSLContext | None = None) -> None:
         """Serve until interrupted."""
@@ -154,12 +154,12 @@ class ExtenderApp:
         web.run_app(self.application(), host=host, port=port, ssl_context=ssl_context, access_log=None)
 
 
-_ARGS: Final[Mapping[str, type[wire.Wire]]] = {
+_ARGS: Final[Mapping[str, type[wire.WireMessage]]] = {
     PREEMPT: wire.ExtenderPreemptionArgs,
     BIND: wire.ExtenderBindingArgs,
 }
-#: What a handler that returns None says.
-_NOTHING: Final[Mapping[str, wire.Wire | tuple[wire.Wire, ...]]] = {
+#: The result of a handler that returns None.
+_NOTHING: Final[Mapping[str, wire.WireMessage | tuple[wire.WireMessage, ...]]] = {
     FILTER: wire.ExtenderFilterResult(),
     PRIORITIZE: (),
     PREEMPT: wire.ExtenderPreemptionResult(),
@@ -167,5 +167,5 @@ _NOTHING: Final[Mapping[str, wire.Wire | tuple[wire.Wire, ...]]] = {
 }
 
 
-def _refusal(status: int, text: str) -> Answer:
-    return Answer(status, wire.encode(cast("wire.Wire", wire.ExtenderBindingResult(Error=text))))
+def _refusal(status: int, text: str) -> AppResponse:
+    return AppResponse(status, wire.encode(cast("wire.WireMessage", wire.ExtenderBindingResult(Error=text))))

@@ -1,11 +1,11 @@
-"""A circuit breaker: an extender that does not answer is left alone for a while. Off unless asked for.
+"""A circuit breaker: an extender that keeps failing is not called for a while. Off by default.
 
-        closed ── n failures in a row ──▶ open ── after a pause ──▶ half open ── an answer ──▶ closed
+        closed ── n failures in a row ──▶ open ── after a pause ──▶ half open ── a response ──▶ closed
                                             ▲                          │
                                             └──────── a failure ───────┘
 
-While it is open the extender fails at once, as if it had been asked: an ignorable one is passed over, another one
-fails the attempt. What counts is that no usable answer came; an extender that says no has answered.
+While it is open, calls fail immediately as if the extender had failed: an ignorable extender is skipped, another
+one fails the attempt. A missing or unusable response is a failure; a rejection of nodes is not.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class BreakerSettings:
-    """When to leave an extender alone."""
+    """When to stop calling an extender."""
 
-    #: After so many failures in a row.
+    #: After this many failures in a row.
     failures: int
-    #: For so long.
+    #: For this long.
     pause_seconds: float = 30.0
 
 
 class Breaker:
-    """Of one extender."""
+    """The circuit breaker of one extender."""
 
     def __init__(self, settings: BreakerSettings, now: Callable[[], float]) -> None:
-        """*now* never goes back."""
+        """*now* is monotonic."""
         self._settings = settings
         self._now = now
         self._n_failures = 0
         self._open_until = 0.0
 
     def why_not(self) -> str:
-        """Why the extender is not asked now; empty if it may be."""
+        """Why the extender is not called now; empty if it may be."""
         left = self._open_until - self._now()
         if self._n_failures < self._settings.failures or left <= 0:
             return ""
-        return f"not asked after {self._n_failures} failures in a row; it is tried again in {left:.1f}s"
+        return f"not called after {self._n_failures} failures in a row; next attempt in {left:.1f}s"
 
-    def note(self, *, answered: bool) -> None:
-        self._n_failures = 0 if answered else self._n_failures + 1
+    def record(self, *, responded: bool) -> None:
+        self._n_failures = 0 if responded else self._n_failures + 1
         if self._n_failures >= self._settings.failures:
             self._open_until = self._now() + self._settings.pause_seconds

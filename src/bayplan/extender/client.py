@@ -1,7 +1,7 @@
-"""The extender client: asks a configured HTTP extender, verb by verb.
+"""The extender client: calls the verbs of a configured HTTP extender.
 
-Comes in: pods, nodes, candidates. Goes out: what the extender said, as `framework.extenders` has it, or
-ExtenderError. What follows from an answer is the cycle's business (`cycle.asking`).
+Comes in: pods, nodes, candidates. Goes out: the extender's results in the types of `framework.extenders`, or
+ExtenderError. The scheduling cycle acts on the results.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 from bayplan.extender import gojson, wire
 from bayplan.extender.breaker import Breaker, BreakerSettings
 from bayplan.extender.endpoint import Endpoint
-from bayplan.framework.extenders import Claim, ExtenderError, Filtered
+from bayplan.framework.extenders import ExtenderError, FilterResponse, VictimUids
 
 if TYPE_CHECKING:
     from bayplan.config import types as config
@@ -26,12 +26,12 @@ T = TypeVar("T")
 
 
 class ExtenderObserver(Protocol):
-    """Told about every request: metrics hang on this."""
+    """Notified of every request, for metrics."""
 
-    def extender_asked(self, extender: str, *, prioritizes: bool) -> None:
-        """A request is on its way, of the verb for scores or of another."""
+    def extender_called(self, extender: str, *, prioritizes: bool) -> None:
+        """A request is sent, for scores or for another verb."""
 
-    def extender_answered(
+    def extender_responded(
         self, extender: str, verb: str, seconds: float, *, failed: bool, prioritizes: bool
     ) -> None: ...
 
@@ -47,7 +47,7 @@ class HttpExtender:
         observer: ExtenderObserver | None = None,
         now: Callable[[], float] = perf_counter,
     ) -> None:
-        """Raises AccessError where the configuration cannot work."""
+        """Raises AccessError if the configuration is invalid."""
         self._config = extender
         self._endpoint = Endpoint(extender)
         self._managed = frozenset(resource.name for resource in extender.managed_resources)
@@ -73,43 +73,43 @@ class HttpExtender:
 
     # --- verbs ------------------------------------------------------------------------------------
 
-    async def filter(self, pod: Pod, nodes: NodeTable) -> Filtered:
+    async def filter(self, pod: Pod, nodes: NodeTable) -> FilterResponse:
         verb = self._config.filter_verb
-        return self.read_filter(await self._ask(verb, self._args(pod, nodes), wire.ExtenderFilterResult))
+        return self.read_filter(await self._call(verb, self._args(pod, nodes), wire.ExtenderFilterResult))
 
-    def read_filter(self, answer: wire.ExtenderFilterResult) -> Filtered:
-        if answer.Error:
-            raise ExtenderError(answer.Error)
-        failed, unresolvable = answer.FailedNodes, answer.FailedAndUnresolvableNodes
-        if self._config.node_cache_capable and answer.NodeNames is not None:
-            return Filtered(answer.NodeNames, (), failed, unresolvable)
-        return Filtered(None, answer.Nodes.items if answer.Nodes is not None else (), failed, unresolvable)
+    def read_filter(self, result: wire.ExtenderFilterResult) -> FilterResponse:
+        if result.Error:
+            raise ExtenderError(result.Error)
+        failed, unresolvable = result.FailedNodes, result.FailedAndUnresolvableNodes
+        if self._config.node_cache_capable and result.NodeNames is not None:
+            return FilterResponse(result.NodeNames, (), failed, unresolvable)
+        return FilterResponse(None, result.Nodes.items if result.Nodes is not None else (), failed, unresolvable)
 
     async def prioritize(self, pod: Pod, nodes: NodeTable) -> Sequence[tuple[str, int]]:
-        answer = await self._ask(self._config.prioritize_verb, self._args(pod, nodes), wire.HostPriorityList)
-        return [(each.Host, each.Score) for each in answer]
+        result = await self._call(self._config.prioritize_verb, self._args(pod, nodes), wire.HostPriorityList)
+        return [(each.Host, each.Score) for each in result]
 
-    async def process_preemption(self, pod: Pod, candidates: Sequence[Candidate]) -> Mapping[str, Claim]:
+    async def process_preemption(self, pod: Pod, candidates: Sequence[Candidate]) -> Mapping[str, VictimUids]:
         body = {"Pod": wire.pod_value(pod), "NodeNameToVictims": None, "NodeNameToMetaVictims": None}
         if self._config.node_cache_capable:
             body["NodeNameToMetaVictims"] = {each.node_name: _meta_victims(each) for each in candidates}
         else:
             body["NodeNameToVictims"] = {each.node_name: _victims(each) for each in candidates}
-        answer = await self._ask(self._config.preempt_verb, body, wire.ExtenderPreemptionResult)
-        return {name: self.read_claim(name, victims) for name, victims in answer.NodeNameToMetaVictims.items()}
+        result = await self._call(self._config.preempt_verb, body, wire.ExtenderPreemptionResult)
+        return {name: self.read_claim(name, victims) for name, victims in result.NodeNameToMetaVictims.items()}
 
-    def read_claim(self, node_name: str, victims: wire.MetaVictims | None) -> Claim:
+    def read_claim(self, node_name: str, victims: wire.MetaVictims | None) -> VictimUids:
         if victims is None or None in victims.Pods:
-            # kube-scheduler does not survive such an answer.
-            raise ExtenderError(f"extender {self.name} answered preempt with null victims on node {node_name}")
+            # kube-scheduler crashes on such a response.
+            raise ExtenderError(f"extender {self.name} returned null victims for node {node_name} in preempt")
         uids = tuple(pod.UID for pod in victims.Pods if pod is not None)
-        return Claim(uids, victims.NumPDBViolations)
+        return VictimUids(uids, victims.NumPDBViolations)
 
     async def bind(self, pod: Pod, node_name: str) -> None:
         body = {"PodName": pod.name, "PodNamespace": pod.namespace, "PodUID": pod.uid, "Node": node_name}
-        answer = await self._ask(self._config.bind_verb, body, wire.ExtenderBindingResult, again=False)
-        if answer.Error:
-            raise ExtenderError(answer.Error)
+        result = await self._call(self._config.bind_verb, body, wire.ExtenderBindingResult, again=False)
+        if result.Error:
+            raise ExtenderError(result.Error)
 
     async def close(self) -> None:
         await self._endpoint.close()
@@ -122,24 +122,24 @@ class HttpExtender:
         sent = wire.nodes_value([node.node for node in nodes])
         return {"Pod": wire.pod_value(pod), "Nodes": sent, "NodeNames": None}
 
-    async def _ask(self, verb: str, body: Mapping[str, Any], kind: type[T], *, again: bool = True) -> T:
+    async def _call(self, verb: str, body: Mapping[str, Any], kind: type[T], *, again: bool = True) -> T:
         if self._breaker is not None and (reason := self._breaker.why_not()):
             raise ExtenderError(f'extender "{self.name}": {reason}')
         start, failed, prioritizes = perf_counter(), True, kind is wire.HostPriorityList
         if self._observer is not None:
-            self._observer.extender_asked(self.name, prioritizes=prioritizes)
+            self._observer.extender_called(self.name, prioritizes=prioritizes)
         try:
-            answer = gojson.decode(await self._endpoint.post(verb, msgspec.json.encode(body), again=again), kind)
+            result = gojson.decode(await self._endpoint.post(verb, msgspec.json.encode(body), again=again), kind)
             failed = False
-            return answer
+            return result
         except gojson.GoJsonError as error:
             raise ExtenderError(str(error)) from None
         finally:
             if self._breaker is not None:
-                self._breaker.note(answered=not failed)
+                self._breaker.record(responded=not failed)
             if self._observer is not None:
                 seconds = perf_counter() - start
-                self._observer.extender_answered(self.name, verb, seconds, failed=failed, prioritizes=prioritizes)
+                self._observer.extender_responded(self.name, verb, seconds, failed=failed, prioritizes=prioritizes)
 
 
 def make_extenders(
@@ -148,7 +148,7 @@ def make_extenders(
     breaker: BreakerSettings | None = None,
     observer: ExtenderObserver | None = None,
 ) -> tuple[HttpExtender, ...]:
-    """In the order of asking: those whose failures are ignored come last, as in kube-scheduler."""
+    """The extenders in calling order: ignorable ones come last, as in kube-scheduler."""
     made = [HttpExtender(each, breaker=breaker, observer=observer) for each in extenders]
     return tuple(sorted(made, key=lambda extender: extender.is_ignorable))
 

@@ -1,8 +1,8 @@
-"""JSON as Go's encoding/json reads it into a struct.
+"""Decodes JSON into a struct as Go's encoding/json does.
 
-The first value of the text counts and the rest is ignored; names of fields are taken in any case; a name that
-comes twice adds to what it gave before; null leaves a value as it is and empties a list, a map or a pointer;
-unknown fields are passed over; invalid UTF-8 becomes U+FFFD. Wrong types are errors, in words like Go's.
+Only the first value of the text counts; field names match in any case; a repeated name merges into its earlier
+value; null leaves a value unchanged and clears a list, a map or a pointer; unknown fields are ignored; invalid
+UTF-8 becomes U+FFFD. Wrong types are errors, in words like Go's.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _INT64: Final = range(-(2**63), 2**63)
 
 
 class GoJsonError(ValueError):
-    """Not JSON, or not JSON of this type."""
+    """The text is not JSON, or not JSON of this type."""
 
 
 class Pairs(list[tuple[str, Any]]):
-    """A JSON object, with names that come twice."""
+    """A JSON object, with repeated names."""
 
 
 def decode(data: bytes, kind: type[T]) -> T:
-    """The value of the type *kind*, a struct or a tuple of structs. Raises GoJsonError."""
+    """Decode a value of type *kind*, a struct or a tuple of structs. Raises GoJsonError."""
     value = _parse(data.decode("utf-8", "replace"))
     info = _info(cast("Hashable", kind))
     return cast("T", _build(value, info, f"Go value of type v1.{_type_name(info)}", None))
@@ -81,7 +81,7 @@ def _text(value: str) -> str:
 
 
 def _build(value: Any, kind: inspect.Type, where: str, before: Any) -> Any:
-    """*value* as *kind*; *before* is what the same field was given earlier."""
+    """*value* as *kind*; *before* is the earlier value of the same field."""
     if isinstance(kind, inspect.UnionType):
         if value is None:
             return None
@@ -103,7 +103,7 @@ def _build(value: Any, kind: inspect.Type, where: str, before: Any) -> Any:
         if number not in _INT64:
             raise GoJsonError(f"json: cannot unmarshal number {number} into {where}")
         return number
-    raise TypeError(f"no way to read {kind}")
+    raise TypeError(f"unsupported type {kind}")
 
 
 def _build_struct(value: Any, kind: inspect.StructType, where: str, before: Any) -> Any:
@@ -151,17 +151,17 @@ def _scalar(value: Any, kind: type[T], before: T, where: str) -> T:
 
 @cache
 def _fields(cls: type[Struct]) -> dict[str, inspect.Field]:
-    """By name, and by name in lower case."""
+    """Fields by name, and by lower-case name."""
     info = _info(cls)
     fields = info.fields if isinstance(info, inspect.StructType) else ()
     return {name: field for field in fields for name in (field.encode_name.casefold(), field.encode_name)}
 
 
-# --- objects: plain values with the right names ------------------------------------------------------------
+# --- objects: plain values with the right names -----------------------------------------------------------
 
 
 def _folded(value: Any, kind: inspect.Type) -> Any:
-    """*value* as dicts and lists, with the names that *kind* has; what *kind* does not know stays as it is."""
+    """*value* as dicts and lists with the field names of *kind*; unknown names stay."""
     if isinstance(kind, inspect.UnionType):
         structs = [branch for branch in kind.types if not isinstance(branch, inspect.NoneType)]
         kind = structs[0] if structs else kind
@@ -188,7 +188,7 @@ def _folded_struct(value: Pairs, kind: inspect.StructType) -> dict[str, Any]:
     return folded
 
 
-# --- words ------------------------------------------------------------------------------------------------
+# --- messages ---------------------------------------------------------------------------------------------
 
 
 def _wrong(value: Any, where: str) -> GoJsonError:

@@ -1,8 +1,8 @@
-"""Plugins served as an extender: the same classes that run in a profile, asked over the wire.
+"""Serves plugins as an extender: the same classes that run in a profile, called over HTTP.
 
 `filter` is PreFilter and Filter; `prioritize` is PreFilter, PreScore, Score and NormalizeScore; `preempt` is
 PostFilter or, without one, whether Filter accepts the pod once the victims are gone; `bind` is Bind. Each request
-is an attempt of its own: what PreFilter wrote is not kept from one to the next.
+is a separate attempt: state that PreFilter writes does not carry over to the next one.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from bayplan.framework import (
     BindingRunner,
     BoolArray,
     Code,
-    Considered,
     CycleState,
     Diagnosis,
     Evaluation,
     FilterOutcome,
     NodeTable,
+    PreemptionReport,
     Runner,
     Status,
 )
@@ -47,11 +47,11 @@ if TYPE_CHECKING:
     from bayplan.framework import PreFilterOutcome, ProfilePlugins
     from bayplan.model import Pod
 
-#: For a node that the scheduler has and the extender's cache has not (yet).
+#: For a node that the scheduler has and the extender's cache does not have (yet).
 UNKNOWN_NODE = "node(s) not known to the extender"
 
 
-class Hosted(Protocol):
+class HostedProfile(Protocol):
     """The profile whose plugins are served."""
 
     @property
@@ -68,21 +68,21 @@ class Hosted(Protocol):
 
 
 class PluginFailedError(Exception):
-    """A plugin failed; the text names it."""
+    """A plugin failed; the message names it."""
 
 
 class PluginHost:
-    """Answers with the plugins of one profile, over nodes of a cache."""
+    """Handles requests with the plugins of one profile, over nodes of a cache."""
 
     def __init__(
         self,
-        profile: Hosted,
+        profile: HostedProfile,
         cache: Cache,
         *,
         find_pod: Callable[[ExtenderBindingArgs], Awaitable[Pod]] | None = None,
         top_score: int = MAX_EXTENDER_SCORE,
     ) -> None:
-        """*find_pod* gives the pod to bind; None if there is no cluster to bind in."""
+        """*find_pod* returns the pod to bind; None if there is no cluster to bind in."""
         self._profile = profile
         self._runner = profile.runner
         self._cache = cache
@@ -91,7 +91,7 @@ class PluginHost:
         self._highest = MAX_SCORE * sum(profile.plugins.weights.values())
 
     def app(self) -> ExtenderApp:
-        """The verbs that the plugins have something to say to."""
+        """An app with the verbs that the plugins implement."""
         app = ExtenderApp()
         if self._runner.has("filter") or self._runner.has("preFilter"):
             app.filter(self.filter)
@@ -108,30 +108,33 @@ class PluginHost:
     def filter(self, args: ExtenderArgs) -> ExtenderFilterResult:
         pod = _pod(args.Pod)
         nodes, unknown = self._nodes(args)
-        state, asked = self._pre_filter(pod)
+        state, pre_filtered = self._pre_filter(pod)
         failed, unresolvable = dict.fromkeys(unknown, UNKNOWN_NODE), dict[str, str]()
-        if asked.status.is_rejection:
-            by_code = failed if asked.status.code is Code.UNSCHEDULABLE else unresolvable
-            by_code.update(dict.fromkeys(map(str, nodes.names), asked.status.message))
+        if pre_filtered.status.is_rejection:
+            by_code = failed if pre_filtered.status.code is Code.UNSCHEDULABLE else unresolvable
+            by_code.update(dict.fromkeys(map(str, nodes.names), pre_filtered.status.message))
             return self._filter_result(args, (), failed, unresolvable)
         outcome = self._runner.filter(state, pod, nodes)
         if outcome.error is not None:
             raise PluginFailedError(outcome.error.message)
-        left = self._sort_out(outcome, asked, failed, unresolvable)
+        left = self._partition(outcome, pre_filtered, failed, unresolvable)
         return self._filter_result(args, left, failed, unresolvable)
 
     @staticmethod
-    def _sort_out(
-        outcome: FilterOutcome, asked: PreFilterOutcome, failed: dict[str, str], unresolvable: dict[str, str]
+    def _partition(
+        outcome: FilterOutcome,
+        pre_filtered: PreFilterOutcome,
+        failed: dict[str, str],
+        unresolvable: dict[str, str],
     ) -> Sequence[str]:
-        """The names of the nodes left; the reasons of the others go to where they belong."""
+        """The names of the nodes left; reasons of rejected nodes are added to the results."""
         names = outcome.nodes.names
         for reason, code, where in _reasons(outcome):
             (failed if code is Code.UNSCHEDULABLE else unresolvable).update(dict.fromkeys(names[where], reason))
         left: list[str] = names[outcome.feasible].tolist()
-        allowed = asked.result.node_names
+        allowed = pre_filtered.result.node_names
         if allowed is not None:
-            reason = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(asked.narrowed_by))}]"
+            reason = f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(pre_filtered.narrowed_by))}]"
             unresolvable.update(dict.fromkeys((name for name in left if name not in allowed), reason))
             left = [name for name in left if name in allowed]
         return left
@@ -175,8 +178,8 @@ class PluginHost:
     def preempt(self, args: ExtenderPreemptionArgs) -> ExtenderPreemptionResult:
         pod = _pod(args.Pod)
         offered = _offered(args)
-        state, asked = self._pre_filter(pod)
-        if asked.status.is_rejection:
+        state, pre_filtered = self._pre_filter(pod)
+        if pre_filtered.status.is_rejection:
             return ExtenderPreemptionResult()
         if self._runner.has("postFilter"):
             kept = self._by_post_filter(state, pod, offered)
@@ -187,7 +190,7 @@ class PluginHost:
     def _by_post_filter(
         self, state: CycleState, pod: Pod, offered: Mapping[str, MetaVictims]
     ) -> Mapping[str, MetaVictims]:
-        """What PostFilter makes of the nodes that were offered; its victims go before the scheduler's."""
+        """The candidates that PostFilter chooses; its victims replace the scheduler's."""
         diagnosis = Diagnosis(self._cache.snapshot().nodes)
         for name in offered:
             diagnosis.set_status(name, Status.unschedulable("offered for preemption"))
@@ -196,7 +199,7 @@ class PluginHost:
             raise PluginFailedError(result.status.message)
         if not result.status.is_success:
             return {}
-        if isinstance(result.detail, Considered):
+        if isinstance(result.detail, PreemptionReport):
             found = {
                 each.node_name: (each.victims.pods, each.victims.n_violations) for each in result.detail.candidates
             }
@@ -209,7 +212,7 @@ class PluginHost:
         }
 
     def _fits_without(self, state: CycleState, pod: Pod, node_name: str, victims: MetaVictims) -> bool:
-        """Whether the filters accept the node once the victims are gone; a node that is not known is kept."""
+        """Whether the filters accept the node once the victims are gone; an unknown node is accepted."""
         node = self._cache.snapshot().node(node_name)
         if node is None:
             return True
@@ -236,16 +239,16 @@ class PluginHost:
 
     def _pre_filter(self, pod: Pod) -> tuple[CycleState, PreFilterOutcome]:
         state = CycleState()
-        asked = self._runner.pre_filter(state, pod, self._cache.snapshot().nodes)
-        if not (asked.status.is_success or asked.status.is_rejection):
-            raise PluginFailedError(asked.status.message)
-        return state, asked
+        pre_filtered = self._runner.pre_filter(state, pod, self._cache.snapshot().nodes)
+        if not (pre_filtered.status.is_success or pre_filtered.status.is_rejection):
+            raise PluginFailedError(pre_filtered.status.message)
+        return state, pre_filtered
 
     def _nodes(self, args: ExtenderArgs) -> tuple[NodeTable, Iterable[str]]:
-        """The nodes of a request as a table, and the names that are not known."""
+        """The nodes of a request as a table, and the unknown names."""
         if args.NodeNames is None and args.Nodes is not None:
             for node in args.Nodes.items:
-                # The same object as before if the same bytes were sent.
+                # The same object as before if the bytes are the same.
                 if self._cache.node(node.name) is not node:
                     self._cache.set_node(node)
             names: Sequence[str] = [node.name for node in args.Nodes.items]
@@ -259,7 +262,7 @@ class PluginHost:
 
 
 def _reasons(outcome: FilterOutcome) -> Iterator[tuple[str, Code, BoolArray | list[int]]]:
-    """(reason, code, which nodes): many nodes at once where they have one reason, else node by node."""
+    """(reason, code, nodes): many nodes at once where they share one reason, else node by node."""
     for entry in outcome.decided:
         rejections = entry.verdict.rejections
         if len(rejections) == 1 and not entry.verdict.statuses:

@@ -1,8 +1,8 @@
-"""The extender server: requests over HTTP, who may ask, how long it took, and whether all is well.
+"""The extender server: authentication, latency metrics and health around an `ExtenderApp`.
 
-The verbs are answered by an `ExtenderApp`. Beside them: /healthz, /livez, /readyz and /metrics, which anybody may
-ask. A scheduler cannot send a bearer token to an extender, but it sends the password of `urlPrefix`; so a token is
-taken either way: `Authorization: Bearer TOKEN`, or as the password of `https://bayplan:TOKEN@host:port`.
+The app handles the verbs. /healthz, /livez, /readyz and /metrics need no authentication. A scheduler cannot send
+a bearer token to an extender, but it sends the password of `urlPrefix`; so a token is accepted either way:
+`Authorization: Bearer TOKEN`, or as the password of `https://bayplan:TOKEN@host:port`.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import Final
 
 from aiohttp import web
 
-from bayplan.extender.app import MAX_BODY_BYTES, Answer, ExtenderApp
-from bayplan.observe.instruments import CONTENT_TYPE, Histogram, Registry, exponential
+from bayplan.extender.app import MAX_BODY_BYTES, AppResponse, ExtenderApp
+from bayplan.observe.instruments import CONTENT_TYPE, Histogram, MetricsRegistry, exponential
 
 HEALTH_PATHS: Final = ("/healthz", "/livez", "/readyz")
 _BUCKETS: Final = exponential(0.0001, 2, 17)
 
 
 class ExtenderServer:
-    """See the module's text."""
+    """See the module docstring."""
 
     def __init__(
         self,
@@ -34,12 +34,12 @@ class ExtenderServer:
         token: str = "",
         trouble: Callable[[], str] = lambda: "",
     ) -> None:
-        """*trouble*: why the extender is not ready; empty if it is."""
+        """*trouble* says why the extender is not ready; empty if it is."""
         self.app = app
         self._prefix = f"{prefix.rstrip('/')}/"
         self._token = token.encode()
         self._trouble = trouble
-        self.metrics = Registry()
+        self.metrics = MetricsRegistry()
         self._durations = Histogram(
             "bayplan_extender_request_duration_seconds",
             "How long requests of schedulers took, by the verb and the status of the answer.",
@@ -54,21 +54,21 @@ class ExtenderServer:
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.method == "GET":
-            return self._look(request.path)
+            return self._unauthenticated(request.path)
         if self._token and not self._is_known(request.headers.get("Authorization", "")):
             return web.Response(status=401, text="Unauthorized\n", headers={"WWW-Authenticate": "Basic"})
         if request.method != "POST" or not request.path.startswith(self._prefix):
-            return web.Response(status=404, text=f"POST {self._prefix}VERB is what is answered here\n")
+            return web.Response(status=404, text=f"POST {self._prefix}VERB is the only path here\n")
         if (request.content_length or 0) > MAX_BODY_BYTES:
-            return web.Response(status=413, text=f"more than {MAX_BODY_BYTES} bytes are too many\n")
+            return web.Response(status=413, text=f"the body is larger than {MAX_BODY_BYTES} bytes\n")
         verb = request.path.removeprefix(self._prefix)
         body = await request.content.read()
         start = perf_counter()
-        answer = await self.app.answer(verb, body)
-        self._observe(verb, answer, perf_counter() - start)
-        return web.Response(status=answer.status, body=answer.body, content_type="application/json")
+        response = await self.app.answer(verb, body)
+        self._observe(verb, response, perf_counter() - start)
+        return web.Response(status=response.status, body=response.body, content_type="application/json")
 
-    def _look(self, path: str) -> web.Response:
+    def _unauthenticated(self, path: str) -> web.Response:
         if path == "/metrics":
             return web.Response(body=self.metrics.text(), headers={"Content-Type": CONTENT_TYPE})
         if path not in HEALTH_PATHS:
@@ -76,9 +76,9 @@ class ExtenderServer:
         trouble = self._trouble() if path == "/readyz" else ""
         return web.Response(status=500, text=f"{trouble}\n") if trouble else web.Response(text="ok")
 
-    def _observe(self, verb: str, answer: Answer, seconds: float) -> None:
+    def _observe(self, verb: str, response: AppResponse, seconds: float) -> None:
         shown = verb if verb in self.app.verbs else "other"
-        self._durations.labels(shown, str(answer.status)).observe(seconds)
+        self._durations.labels(shown, str(response.status)).observe(seconds)
 
     def _is_known(self, authorization: str) -> bool:
         kind, _, value = authorization.partition(" ")

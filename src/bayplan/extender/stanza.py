@@ -1,4 +1,4 @@
-"""The `extenders:` stanza that a scheduler's configuration needs to ask a served extender."""
+"""The `extenders:` stanza for the configuration of a scheduler that calls a served extender."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _FIELDS: Final = {FILTER: "filterVerb", PRIORITIZE: "prioritizeVerb", PREEMPT: "
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class ExtenderAddress:
     """How a scheduler reaches the extender."""
 
     url: str
-    #: A name on the extender's certificate, where the one in the URL is not; else empty.
+    #: A name on the extender's certificate, if the one in the URL is not; otherwise empty.
     server_name: str = ""
-    #: PEM that vouches for the extender's certificate; empty without TLS, or if the system vouches for it.
+    #: PEM of the authority of the extender's certificate; empty without TLS, or if the system trusts it.
     authority: bytes = b""
-    #: Whether the scheduler has to show a certificate.
+    #: Whether the scheduler needs a client certificate.
     wants_certificate: bool = False
     #: Whether the extender has the nodes itself.
     has_nodes: bool = False
 
 
-def stanza(reached: Reached, verbs: Sequence[str], *, weight: int = 1) -> str:
+def stanza(reached: ExtenderAddress, verbs: Sequence[str], *, weight: int = 1) -> str:
     """YAML to paste into a KubeSchedulerConfiguration."""
     extender: dict[str, object] = {"urlPrefix": reached.url}
     extender |= {field: verb for verb, field in _FIELDS.items() if verb in verbs}
@@ -45,7 +45,7 @@ def stanza(reached: Reached, verbs: Sequence[str], *, weight: int = 1) -> str:
     if reached.wants_certificate:
         tls |= {"certFile": "/path/to/client.crt", "keyFile": "/path/to/client.key"}
     if reached.url.startswith("https"):
-        # Without an authority this would trust anybody.
+        # Without an authority, the certificate would not be verified.
         extender["enableHTTPS"] = bool(tls.get("caData"))
         if reached.server_name and reached.server_name != urlsplit(reached.url).hostname:
             tls["serverName"] = reached.server_name

@@ -1,18 +1,25 @@
 """The framework: the contract between the scheduler and its plugins, and all that a plugin imports.
 
-`plugin` is the file to read first. The rest of the package runs plugins and knows nothing of the cluster:
+`plugin` is the file to read first. The rest of the package runs plugins and does not know the cluster:
 the cache implements `NodeTable`, the cycle calls the runners.
 """
 
 from bayplan.config.args import Args
-from bayplan.framework.answers import MAX_SCORE, MIN_SCORE, Answers, AskAlways, Scorer
-from bayplan.framework.binding import BindingRunner, BindPlan
-from bayplan.framework.calls import Bound, Caller, Observer
-from bayplan.framework.candidates import Candidate, Considered, Victims
-from bayplan.framework.classes import ClassScores
-from bayplan.framework.construct import construct, construct_profile
+from bayplan.framework.binding_runner import BindingRunner, BindPlan
+from bayplan.framework.calls import Observer, PlacedPlugin, PluginCaller, PluginMethod, ProfilePlugins
+from bayplan.framework.candidates import Candidate, PreemptionReport, Victims
+from bayplan.framework.class_scores import ClassScores
 from bayplan.framework.contract import PluginError, check_class
-from bayplan.framework.diagnosis import Diagnosis
+from bayplan.framework.evaluator import (
+    MAX_SCORE,
+    MIN_SCORE,
+    DirectEvaluator,
+    Evaluator,
+    PluginScores,
+    ScoreOutcome,
+    Scorer,
+    default_normalize,
+)
 from bayplan.framework.events import Action, ClusterEvent, Hint, QueueingHint, Resource
 from bayplan.framework.handle import (
     AmountsWhatIf,
@@ -28,6 +35,8 @@ from bayplan.framework.handle import (
     WaitingPod,
     WaitingPods,
 )
+from bayplan.framework.instantiation import create_plugin, create_profile_plugins
+from bayplan.framework.node_search import SearchPlan
 from bayplan.framework.nodes import (
     CountClasses,
     Derived,
@@ -39,8 +48,6 @@ from bayplan.framework.nodes import (
     TermColumn,
     TermKind,
 )
-from bayplan.framework.normalize import default_normalize
-from bayplan.framework.outcomes import Decided, FilterOutcome, PluginScores, ScoreOutcome
 from bayplan.framework.plugin import (
     Plugin,
     PostFilterResult,
@@ -52,14 +59,15 @@ from bayplan.framework.plugin import (
 )
 from bayplan.framework.points import POINTS, Point
 from bayplan.framework.preemption import Preemption
-from bayplan.framework.profile import Placed, ProfilePlugins
 from bayplan.framework.registry import Registration, Registry
 from bayplan.framework.runner import PermitOutcome, PreFilterOutcome, Runner
-from bayplan.framework.searching import Search
 from bayplan.framework.state import CycleState
-from bayplan.framework.status import SUCCESS, Code, Status
+from bayplan.framework.status import SKIP, SKIP_ALIKE, SUCCESS, SUCCESS_ALONE, Code, Status
 from bayplan.framework.verdict import (
     BoolArray,
+    Decided,
+    Diagnosis,
+    FilterOutcome,
     FloatArray,
     IntArray,
     Rejection,
@@ -73,31 +81,31 @@ __all__ = [
     "MAX_SCORE",
     "MIN_SCORE",
     "POINTS",
+    "SKIP",
+    "SKIP_ALIKE",
     "SUCCESS",
+    "SUCCESS_ALONE",
     "Action",
     "AmountsWhatIf",
-    "Answers",
     "Args",
-    "AskAlways",
     "BindPlan",
     "BindingRunner",
     "BoolArray",
-    "Bound",
-    "Caller",
     "Candidate",
     "ClassScores",
     "Client",
     "Clock",
     "ClusterEvent",
     "Code",
-    "Considered",
     "CountClasses",
     "CycleState",
     "Decided",
     "Derived",
     "Diagnosis",
+    "DirectEvaluator",
     "Domains",
     "Evaluation",
+    "Evaluator",
     "EventRecorder",
     "FilterOutcome",
     "FloatArray",
@@ -112,9 +120,11 @@ __all__ = [
     "Nominator",
     "Observer",
     "PermitOutcome",
-    "Placed",
+    "PlacedPlugin",
     "Plugin",
+    "PluginCaller",
     "PluginError",
+    "PluginMethod",
     "PluginScores",
     "PodQuery",
     "Point",
@@ -123,6 +133,7 @@ __all__ = [
     "PreFilterOutcome",
     "PreFilterResult",
     "Preemption",
+    "PreemptionReport",
     "ProfilePlugins",
     "QueueingHint",
     "Reads",
@@ -134,7 +145,7 @@ __all__ = [
     "ScoreArray",
     "ScoreOutcome",
     "Scorer",
-    "Search",
+    "SearchPlan",
     "Snapshot",
     "Status",
     "TermColumn",
@@ -144,8 +155,8 @@ __all__ = [
     "WaitingPod",
     "WaitingPods",
     "check_class",
-    "construct",
-    "construct_profile",
+    "create_plugin",
+    "create_profile_plugins",
     "default_normalize",
     "extremes",
     "has_any",

@@ -1,7 +1,7 @@
-"""The contract check: a plugin class is looked over once, when it is loaded.
+"""The contract check: a plugin class is checked once, when it is loaded.
 
 Comes in: a class. Goes out: the extension points it is on, or a PluginError that names the plugin, the method
-and the mismatch. Nothing is instantiated here.
+and the mismatch. No instance is created here.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Callable
 from typing import Any
 
 from bayplan.config.args import Args
-from bayplan.config.catalogue import PluginNotLoaded
+from bayplan.config.plugin_catalogue import PluginNotLoaded
 from bayplan.framework.plugin import Plugin
-from bayplan.framework.points import METHODS, POINTS, Method, Point
+from bayplan.framework.points import METHODS, POINTS, MethodSpec, Point
 
-#: Names that are close to no method of ours yet are what authors coming from Go, or from habit, write.
+#: Names from Go, or from habit, that are not close to the spelling of the method they mean.
 _OTHER_SPELLINGS = {
     "score_extensions": "normalize_score",
     "normalize": "normalize_score",
@@ -31,7 +31,7 @@ _CLOSE_ENOUGH = 0.84
 
 
 class PluginError(PluginNotLoaded):
-    """A plugin that cannot be used, with the reason in words for its author."""
+    """A plugin that cannot be used, with an explanation for its author."""
 
 
 def check_class(cls: type[Any], where: str = "") -> tuple[str, ...]:
@@ -52,7 +52,7 @@ def check_class(cls: type[Any], where: str = "") -> tuple[str, ...]:
 
 
 def _identify(cls: type[Any], where: str) -> str:
-    """How messages call the plugin; checks that it is one and has a name."""
+    """The plugin's name for messages; checks that it is a plugin and has a name."""
     shown = f"{where}: " if where else ""
     if not (isinstance(cls, type) and issubclass(cls, Plugin)):
         shape = f"class {cls.__name__}" if isinstance(cls, type) else f"{cls!r}"
@@ -107,7 +107,7 @@ def _nearest_method(name: str) -> str | None:
     return folded[close[0]] if close else None
 
 
-def _check_method(function: Any, method: Method, plugin: str) -> None:
+def _check_method(function: Any, method: MethodSpec, plugin: str) -> None:
     if method.name == "events_to_register" and not callable(function):
         return
     if not callable(function):
@@ -119,7 +119,7 @@ def _check_method(function: Any, method: Method, plugin: str) -> None:
     _check_parameters(function, method, plugin)
 
 
-def _check_parameters(function: Callable[..., Any], method: Method, plugin: str) -> None:
+def _check_parameters(function: Callable[..., Any], method: MethodSpec, plugin: str) -> None:
     counts = range(method.required, len(method.parameters) + 1)
     if not any(_accepts(function, count + 1) for count in counts):
         wanted = ", ".join(("self", *method.parameters))
@@ -135,12 +135,12 @@ def _accepts(function: Callable[..., Any], n_positional: int) -> bool:
     return True
 
 
-def n_arguments(function: Callable[..., Any], method: Method) -> int:
-    """With how many of the method's parameters a bound *function* wants to be called."""
+def n_arguments(function: Callable[..., Any], method: MethodSpec) -> int:
+    """How many of the method's parameters a bound *function* takes."""
     for count in range(len(method.parameters), method.required - 1, -1):
         if _accepts(function, count):
             return count
-    raise TypeError(f"{function!r} cannot be called as {method.name}")  # check_class has seen to it
+    raise TypeError(f"{function!r} cannot be called as {method.name}")  # check_class has checked it
 
 
 def _is_on(cls: type[Plugin], point: Point, plugin: str) -> bool:

@@ -1,7 +1,7 @@
 """Cluster events and queueing hints: what may make a rejected pod schedulable.
 
-A plugin that rejects pods says in `events_to_register` which events could change its mind. When one of them
-arrives, the queue asks the event's hint about each pod that the plugin had rejected.
+A plugin that rejects pods declares in `events_to_register` which events could change its decision. When one of
+them arrives, the queue calls the event's hint for each pod that the plugin had rejected.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 
 class Action(IntFlag):
-    """What happened to the object; update actions name what changed, so that hints are asked seldom."""
+    """What happened to the object. Update actions name what changed, so that hints are called rarely."""
 
     ADD = 1 << 0
     DELETE = 1 << 1
@@ -51,19 +51,19 @@ class Resource(StrEnum):
 
 
 class Hint(Enum):
-    """A hint's answer about one pod."""
+    """The result of a hint for one pod."""
 
     SKIP = 0
     QUEUE = 1
 
 
 #: Called with the rejected pod, the object before (None on ADD) and after (None on DELETE).
-#: One that raises counts as QUEUE: a pod tried in vain is better than a pod forgotten.
+#: If it raises, the result is QUEUE: a useless retry is better than a forgotten pod.
 QueueingHint: TypeAlias = Callable[[Any, Any, Any], Hint]
 
 
 class ClusterEvent(NamedTuple):
-    """An event that a plugin waits for. Without a hint, every such event queues the pod again.
+    """An event that a plugin registers for. Without a hint, every such event requeues the pod.
 
     A custom resource is named `plural.version.group`, for example `foos.v1.example.com`.
     """
@@ -73,5 +73,5 @@ class ClusterEvent(NamedTuple):
     hint: QueueingHint | None = None
 
     def matches(self, resource: Resource | str, action: Action) -> bool:
-        """Whether a plugin that registered this event waits for *action* on *resource*."""
+        """Whether *action* on *resource* is one of the registered events."""
         return (self.resource in (Resource.ANY, resource)) and bool(self.action & action)

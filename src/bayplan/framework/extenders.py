@@ -1,7 +1,7 @@
-"""Extenders: services outside the process that take part in a cycle, as the cycle sees them.
+"""Extenders: HTTP services that take part in a scheduling cycle, as an interface for the cycle.
 
-The cycle asks them after its own plugins, in the configured order; `bayplan.extender` speaks to them. An answer is
-what the extender said, not yet what follows from it.
+The cycle calls them after its plugins, in the configured order; `bayplan.extender` implements the calls. The types
+here are the responses of extenders, before the cycle draws conclusions from them.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ if TYPE_CHECKING:
     from bayplan.framework.candidates import Candidate
     from bayplan.framework.nodes import NodeTable
 
-#: Stands among a pod's rejectors for extenders, which register nothing: any event may change their mind.
+#: Name of all extenders among the plugins that rejected a pod. They register no events: any event may help.
 EXTENDER: Final = "Extender"
-#: upstream MaxExtenderPriority: extenders score from 0 to this, and nothing holds them to it.
+#: upstream MaxExtenderPriority: extenders score from 0 to this, which is not enforced.
 MAX_EXTENDER_SCORE: Final = 10
 
 
 class ExtenderError(Exception):
-    """An extender said no as a whole, said nothing, or said nonsense. The text goes into the pod's message."""
+    """An extender returned an error, no response, or an invalid one. The text goes into the pod's message."""
 
 
-class Filtered(NamedTuple):
-    """What an extender's `filter` left of the nodes. Nodes that it leaves out without a word have no reason."""
+class FilterResponse(NamedTuple):
+    """The nodes that passed an extender's `filter`. A rejected node may also have no reason in `failed`."""
 
-    #: The nodes left, by name; None if the extender gave nodes back whole instead.
+    #: The nodes that passed, by name; None if the extender returned whole nodes instead.
     names: tuple[str, ...] | None = None
-    #: The nodes left, as the extender sent them.
+    #: The nodes that passed, as the extender sent them.
     nodes: tuple[Node, ...] = ()
-    #: Node → why not.
+    #: Node → reason.
     failed: Mapping[str, str] = {}
-    #: Node → why not, and why evicting pods would not help.
+    #: Node → reason, where evicting pods would not help.
     unresolvable: Mapping[str, str] = {}
 
 
-class Claim(NamedTuple):
+class VictimUids(NamedTuple):
     """The pods that an extender would evict from a node."""
 
     uids: tuple[str, ...]
@@ -54,7 +54,7 @@ class Extender(Protocol):
 
     @property
     def is_ignorable(self) -> bool:
-        """Whether its failures are passed over."""
+        """Whether its failures are ignored."""
 
     @property
     def is_filter(self) -> bool: ...
@@ -70,16 +70,18 @@ class Extender(Protocol):
 
     @property
     def weight(self) -> int:
-        """What its scores are multiplied by."""
+        """The factor of its scores."""
 
     def is_interested(self, pod: Pod) -> bool:
-        """Whether *pod* asks for a resource that the extender manages; True if it manages none."""
+        """Whether *pod* requests a resource that the extender manages; True if it manages none."""
 
-    async def filter(self, pod: Pod, nodes: NodeTable) -> Filtered: ...
+    async def filter(self, pod: Pod, nodes: NodeTable) -> FilterResponse: ...
 
     async def prioritize(self, pod: Pod, nodes: NodeTable) -> Sequence[tuple[str, int]]:
-        """(node, score), as often as the extender names one."""
+        """(node, score) pairs, in the extender's order; a node may occur several times."""
 
-    async def process_preemption(self, pod: Pod, candidates: Sequence[Candidate]) -> Mapping[str, Claim]: ...
+    async def process_preemption(self, pod: Pod, candidates: Sequence[Candidate]) -> Mapping[str, VictimUids]: ...
 
     async def bind(self, pod: Pod, node_name: str) -> None: ...
+
+    async def close(self) -> None: ...

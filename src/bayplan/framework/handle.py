@@ -1,20 +1,20 @@
-"""Handle: what a plugin may reach besides the pod and the nodes it is given.
+"""Handle: what a plugin can use besides the pod and the nodes that it is called with.
 
-Given to every plugin's constructor as `self.handle`. Everything here may be kept; what it shows moves with
-the cluster. During a scheduling cycle the snapshot stands still.
+Every plugin gets one from its constructor, as `self.handle`. A plugin may keep references to everything here; the
+contents follow the cluster. During a scheduling cycle the snapshot does not change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from bayplan.framework.loads import LoadFeeds
+    from bayplan.devices import DeviceManager
+    from bayplan.framework.load_metrics import LoadFeeds
     from bayplan.framework.nodes import NodeTable
-    from bayplan.framework.outcomes import FilterOutcome
     from bayplan.framework.status import Status
-    from bayplan.framework.verdict import IntArray
+    from bayplan.framework.verdict import FilterOutcome, IntArray
     from bayplan.model import KubeObject, Pod
 
 T = TypeVar("T")
@@ -22,7 +22,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Clock(Protocol):
-    """Time, injected so that a test or a simulation can own it."""
+    """Time, injected so that a test or a simulation can control it."""
 
     def now(self) -> float:
         """Seconds since the epoch."""
@@ -31,18 +31,18 @@ class Clock(Protocol):
         """Seconds that never go back, for measuring."""
 
     async def sleep(self, seconds: float) -> None:
-        """Let others run for *seconds*; only for the binding cycle."""
+        """Wait for *seconds*; only for the binding cycle."""
 
 
 class Changes(Protocol):
-    """What changed in the snapshot since somebody last looked."""
+    """A log of the changes of the snapshot."""
 
     @property
     def position(self) -> int:
-        """To be remembered, and given to `since` the next time."""
+        """The end of the log now; pass it to `since` later."""
 
     def since(self, position: int) -> IntArray | None:
-        """The rows that changed since *position*; None if any may have, or rows were renumbered."""
+        """The rows that changed since *position*; None if any row may have changed, or rows were renumbered."""
 
 
 class Snapshot(Protocol):
@@ -54,7 +54,7 @@ class Snapshot(Protocol):
 
     @property
     def generation(self) -> int:
-        """Changes whenever anything in the snapshot did."""
+        """Changes whenever anything in the snapshot changes."""
 
     @property
     def usage_changes(self) -> Changes:
@@ -73,7 +73,7 @@ class Snapshot(Protocol):
 
 
 class Lister(Protocol[T_co]):
-    """Read access to the objects of one kind, kept up to date by a watch."""
+    """Read access to the objects of one kind, updated by a watch."""
 
     def get(self, name: str, namespace: str = "") -> T_co | None: ...
 
@@ -96,7 +96,10 @@ class Informers(Protocol):
 class Client(Protocol):
     """The API server, for the binding cycle. Calls raise `ApiError` with the server's status."""
 
-    async def request(self, method: str, path: str, body: object | None = None) -> dict[str, Any]: ...
+    async def request(
+        self, method: str, path: str, body: object | None = None, *, content_type: str | None = None
+    ) -> dict[str, Any]:
+        """Any request; a PATCH is a merge patch unless *content_type* says otherwise."""
 
     async def bind(self, pod: Pod, node_name: str) -> None: ...
 
@@ -111,7 +114,7 @@ class EventRecorder(Protocol):
 
 
 class WaitingPod(Protocol):
-    """A pod that Permit holds."""
+    """A pod that waits at Permit."""
 
     @property
     def pod(self) -> Pod: ...
@@ -121,13 +124,13 @@ class WaitingPod(Protocol):
 
     @property
     def is_leaving(self) -> bool:
-        """Whether it was rejected, and is about to give its place back."""
+        """Whether it was rejected, and is about to be unreserved."""
 
     def allow(self, plugin_name: str) -> None:
-        """*plugin_name* waits no longer; when no plugin does, the pod is bound."""
+        """Let the pod pass for *plugin_name*; when no plugin is left that it waits for, it is bound."""
 
     def reject(self, plugin_name: str, message: str) -> bool:
-        """Give the pod back to the queue; False if it was decided already."""
+        """Return the pod to the queue; False if it was already allowed or rejected."""
 
 
 class WaitingPods(Protocol):
@@ -137,7 +140,7 @@ class WaitingPods(Protocol):
 
 
 class Nominator(Protocol):
-    """Pods that were promised a node by preemption and are not there yet."""
+    """Pods that are nominated for a node by preemption and are not yet on it."""
 
     def add(self, pod: Pod, node_name: str) -> None: ...
 
@@ -150,23 +153,23 @@ class Nominator(Protocol):
 
 
 class AmountsWhatIf(Protocol):
-    """Some nodes with amounts requested on them that can be changed: a what-if on all of them at once.
+    """A what-if on several nodes at once, in which the amounts requested on them can be changed.
 
-    Pods are moved by their kind, the number of one that requests the same; a node may be named several times.
+    A pod is identified by its kind, the index of a pod with the same requests. A node may occur several times.
     """
 
     def add(self, positions: IntArray, kinds: IntArray) -> None:
-        """A pod of kind *kinds[i]* more on the node at *positions[i]*."""
+        """Add a pod of kind *kinds[i]* to the node at *positions[i]*."""
 
     def remove(self, positions: IntArray, kinds: IntArray) -> None:
-        """A pod of kind *kinds[i]* fewer on the node at *positions[i]*."""
+        """Remove a pod of kind *kinds[i]* from the node at *positions[i]*."""
 
     def filter(self) -> FilterOutcome:
         """The profile's Filter plugins on these nodes, nominated pods counted."""
 
 
 class Evaluation(Protocol):
-    """Runs the profile's filters on what-ifs; this is what preemption is made of."""
+    """Runs the profile's filters on what-ifs, for preemption."""
 
     def filter_node(self, state: Any, pod: Pod, node_name: str) -> Status:
         """The profile's Filter plugins on one node as it stands, nominated pods counted."""
@@ -176,31 +179,31 @@ class Evaluation(Protocol):
         PreFilter plugin about it through add_pod/remove_pod."""
 
     def what_if(self) -> Any:
-        """A context manager: pods moved within it are back where they were when it ends."""
+        """A context manager: when it ends, pods moved within it are moved back."""
 
     def waits_for(self, pod: Pod) -> Sequence[Pod]:
-        """The pods without a place for which *pod*, if it had one now, would have to wait at Permit."""
+        """The pods without a node that *pod* would wait for at Permit, if it had a node now."""
 
     def judges_by_amounts(self, state: Any) -> bool:
         """Whether Filter, for the pod of *state*, looks at nothing of a node but the object and the amounts
         requested on it (`Reads.RESOURCES`)."""
 
-    def rivals(self, pod: Pod) -> Mapping[int, Sequence[Pod]]:
-        """Row → the nominated pods there that *pod* must leave room for; rows without are absent."""
+    def nominated_pods(self, pod: Pod) -> Mapping[int, Sequence[Pod]]:
+        """Row → the pods nominated for the node that *pod* must leave room for; rows without are absent."""
 
-    def kept_dry_runs(self, state: Any, pod: Pod) -> dict[int, Any] | None:
-        """Row → what was put there for pods like *pod*, where neither the node nor the pods on it have changed
-        since; None where more than that decides."""
+    def cached_dry_runs(self, state: Any, pod: Pod) -> dict[int, Any] | None:
+        """A cache for the pod's equivalence class: row → value. Entries disappear when the node or the pods on it
+        change. None if results for these pods depend on more than that."""
 
     def amounts_what_if(
-        self, state: Any, pod: Pod, rows: IntArray, kinds: Sequence[Pod], rivals: Mapping[int, Sequence[Pod]]
+        self, state: Any, pod: Pod, rows: IntArray, kinds: Sequence[Pod], nominated: Mapping[int, Sequence[Pod]]
     ) -> AmountsWhatIf:
-        """A what-if on the nodes at *rows* in which pods that request what one of *kinds* does can be moved; only
-        where `judges_by_amounts`."""
+        """A what-if on the nodes at *rows*, in which pods with the same requests as one of *kinds* can be moved.
+        Only where `judges_by_amounts`."""
 
 
 class Handle(Protocol):
-    """See the module's text."""
+    """See the module's docstring."""
 
     @property
     def profile_name(self) -> str: ...
@@ -210,7 +213,7 @@ class Handle(Protocol):
 
     @property
     def seed(self) -> int | None:
-        """Of every stream of chance, so that the same one gives the same decisions; None for any."""
+        """The seed of all random choices: the same seed gives the same decisions. None for a random seed."""
 
     @property
     def snapshot(self) -> Snapshot: ...
@@ -236,8 +239,15 @@ class Handle(Protocol):
     @property
     def evaluation(self) -> Evaluation: ...
 
+    @property
+    def devices(self) -> DeviceManager:
+        """The devices of the cluster, the claims on them and what is allocated; shared by all profiles."""
+
+    def start(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run *work* beside the binding cycles: for writes that Unreserve and PostFilter have to make."""
+
     def activate(self, pods: Iterable[Pod]) -> None:
-        """Try these waiting pods again now, whatever their backoff."""
+        """Retry these unschedulable pods now, whatever their backoff."""
 
     def is_preempting(self, pod: Pod) -> bool:
-        """Whether victims of *pod* are being evicted and the last of them is not on its way out yet."""
+        """Whether victims of *pod* are being evicted and the last of them is not yet terminating."""

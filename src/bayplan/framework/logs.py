@@ -1,4 +1,4 @@
-"""Logs for plugins: messages with pairs, written as Kubernetes components write them. See `observe.klog`."""
+"""Logging for plugins: structured messages in the format of Kubernetes components. See `observe.klog`."""
 
 from bayplan.observe.klog import Logger, Ref, get_logger
 

@@ -1,7 +1,7 @@
 """NodeTable and NodeInfo: the nodes as a plugin sees them, all at once or one at a time.
 
 A table is a selection of the snapshot's nodes. Every accessor returns an array aligned with it: entry *i*
-speaks of node *i* of this table. Arrays are read-only; they belong to the scheduler and are shared between
+belongs to node *i* of this table. Arrays are read-only; they belong to the scheduler and are shared between
 plugins. The scheduler's cache implements both types; a plugin imports them from here.
 
 Units: cpu in milli-cores, everything else in its base unit (bytes, pieces), as in kube-scheduler.
@@ -115,14 +115,14 @@ class Domains:
         return self.n_domains + (self.missing is not None)
 
     def totals(self, column: IntArray) -> IntArray:
-        """What the nodes of each domain have together; nodes without the label share an entry at the end."""
+        """The sum over the nodes of each domain; nodes without the label share an entry at the end."""
         if self.is_node:
             return column
         # Sums in float64 are exact up to 2^53.
         return np.bincount(self.of_node, weights=column, minlength=self.n_entries).astype(np.int64)
 
     def at_nodes(self, per_domain: NDArray[Any]) -> NDArray[Any]:
-        """What each node's domain has, from an array like that of `totals`."""
+        """The entry of each node's domain, from an array like that of `totals`."""
         return per_domain if self.is_node else per_domain.take(self.of_node)
 
     def select(self, positions: IntArray) -> Domains:
@@ -180,11 +180,11 @@ class TermColumn(NamedTuple):
 
 
 class Derived(NamedTuple):
-    """Columns that were worked out; read-only, and not to be held beyond the call."""
+    """Computed columns; read-only, and valid only during the call."""
 
     #: float64, shape (n_lines, n_nodes)
     columns: FloatArray
-    #: float64, shape (n_lines,): no entry of the line is below; NaN where one is NaN, or was a short time ago.
+    #: float64, shape (n_lines,): a lower bound of the line's entries; NaN if an entry is NaN, or was recently.
     least: FloatArray
 
     @classmethod
@@ -193,14 +193,14 @@ class Derived(NamedTuple):
 
 
 class NodeTable(ABC):
-    """Nodes as columns. `len(nodes)` is n_nodes; entry *i* of every column speaks of node *i*."""
+    """Nodes as columns. `len(nodes)` is n_nodes; entry *i* of every column belongs to node *i*."""
 
     # --- which nodes ------------------------------------------------------------------------------
 
     @property
     @abstractmethod
     def rows(self) -> IntArray:
-        """int64, shape (n_nodes,): where the nodes stand in the snapshot's whole table."""
+        """int64, shape (n_nodes,): the positions of the nodes in the snapshot's whole table."""
 
     @property
     @abstractmethod
@@ -209,13 +209,13 @@ class NodeTable(ABC):
 
     @property
     def where(self) -> BoolArray | None:
-        """bool, one entry per node of the snapshot: those that are in this table, which has them in the snapshot's
-        order. None where all are, or where that is not known; `rows` always is, and takes longer."""
+        """bool, one entry per node of the snapshot: whether it is in this table, which then has the snapshot's
+        order. None if all nodes are in it, or if there is no such mask; `rows` always works, but is slower."""
         return None
 
     @property
     def has_pods(self) -> bool:
-        """False where an extender gave the nodes back whole: such nodes are scored as if they were empty."""
+        """False if an extender returned whole nodes: such nodes are scored as if they were empty."""
         return True
 
     @property
@@ -238,12 +238,12 @@ class NodeTable(ABC):
         """The table of the nodes at *positions*, in that order."""
 
     def select_where(self, mask: BoolArray) -> NodeTable:
-        """The same for the nodes in *mask*, which nobody changes any more."""
+        """The same for the nodes in *mask*, which must not be changed later."""
         return self.select(mask.nonzero()[0])
 
     @abstractmethod
     def position(self, name: str) -> int | None:
-        """Where the node called *name* stands in this table, None if it is not in it."""
+        """The position of the node *name* in this table, None if it is not in it."""
 
     # --- what the nodes are -----------------------------------------------------------------------
 
@@ -264,7 +264,7 @@ class NodeTable(ABC):
 
     @abstractmethod
     def taint_sets(self) -> tuple[NDArray[np.int32], Sequence[tuple[Taint, ...]]]:
-        """Number of each node's set of taints, and the sets: work a rule out per set, then gather.
+        """The index of each node's set of taints, and the sets: apply a rule to each set, then gather.
 
         ``codes, sets = nodes.taint_sets(); np.array([rule(s) for s in sets])[codes]``
         """
@@ -306,15 +306,15 @@ class NodeTable(ABC):
 
     @abstractmethod
     def count_pods(self, query: PodQuery) -> IntArray:
-        """How many pods on each node match *query*; kept up to date, so asking again is cheap."""
+        """How many pods on each node match *query*. The counts are maintained, so repeated queries are cheap."""
 
     def count_pods_in_domains(self, key: str, query: PodQuery) -> IntArray:
-        """How many pods in each topology domain match *query*: `domains(key).totals(count_pods(query))`, kept
-        up to date as well."""
+        """How many pods in each topology domain match *query*: `domains(key).totals(count_pods(query))`,
+        maintained as well."""
         return self.domains(key).totals(self.count_pods(query))
 
     def count_classes(self, key: str, query: PodQuery) -> CountClasses:
-        """The nodes by how many pods on them match *query*, and by their domain; kept up to date as well."""
+        """The nodes by how many pods on them match *query*, and by their domain; maintained as well."""
         return CountClasses.of(self.count_pods(query), self.domains(key))
 
     @property
@@ -326,13 +326,13 @@ class NodeTable(ABC):
     def affinity_terms(self, kind: TermKind, labels: Mapping[str, str] | None = None) -> Sequence[TermColumn]:
         """The distinct terms that pods on any node of the cluster carry.
 
-        With *labels*, terms that cannot speak of a pod with these labels are left out as far as that is cheap;
-        the others still have to be asked.
+        With *labels*, terms that cannot match a pod with these labels are left out where that is cheap to tell;
+        the returned terms still have to be evaluated.
         """
 
     @abstractmethod
     def ports_taken(self, ports: Iterable[HostPort]) -> BoolArray:
-        """Where one of *ports* conflicts with a host port in use."""
+        """The nodes where one of *ports* conflicts with a host port in use."""
 
     @abstractmethod
     def claim_users(self, claim_key: str) -> IntArray:
@@ -341,25 +341,25 @@ class NodeTable(ABC):
     @abstractmethod
     def attachable_volumes(self) -> IntArray:
         """How many volumes of the pods on the node may be attached to it, each counted as often as it is used:
-        claims, generic ephemeral volumes, in-tree disks that CSI drivers have taken over."""
+        claims, generic ephemeral volumes, in-tree disks that were migrated to CSI drivers."""
 
     @abstractmethod
     def exclusive_disks(self) -> IntArray:
-        """How many volumes of the pods on the node are disks that cannot be shared at will: GCE persistent
+        """How many volumes of the pods on the node are disks that cannot be shared freely: GCE persistent
         disks, AWS EBS, iSCSI and RBD."""
 
-    # --- what follows from it ---------------------------------------------------------------------
+    # --- derived columns --------------------------------------------------------------------------
 
     def derived(self, key: Hashable, make: MakeLines, make_one: MakeEntries | None = None) -> Derived:
-        """What *make* works out from these nodes: float64, shape (n_lines, n_nodes); kept up to date.
+        """The result of *make* for these nodes: float64, shape (n_lines, n_nodes). It is cached and updated.
 
-        It must follow from *key*, and for each node from the node and the amounts requested on it alone (compare
-        `Reads.RESOURCES`): *make* is asked about the nodes that changed, through a smaller table; *make_one* where
-        a single one has, as most often.
+        It must depend on nothing but *key*, and for each node on the node and the amounts requested on it (compare
+        `Reads.RESOURCES`): when nodes change, *make* is called for them with a smaller table, or *make_one* for a
+        single node, the most frequent case.
         """
         return Derived.of(make(self))
 
-    # --- answers ----------------------------------------------------------------------------------
+    # --- verdicts ---------------------------------------------------------------------------------
 
     def accept_all(self) -> Verdict:
         return Verdict(len(self))
@@ -403,7 +403,7 @@ class NodeInfo(ABC):
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        return self.node.metadata.annotations or {}
+        return self.node.metadata.annotations
 
     @property
     def raw(self) -> Mapping[str, Any]:

@@ -1,7 +1,7 @@
-"""The extension points, as data: names, methods, and which methods belong together.
+"""The extension points as data: their names, their methods, and which methods belong together.
 
-Everything that must know "what points exist" reads this table: the contract check, the registry, the runner,
-the configuration's expansion, the documentation test.
+The contract check, the registry, the runners, the expansion of the configuration and the documentation test all
+read this table.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 
-class Method(NamedTuple):
+class MethodSpec(NamedTuple):
     """A method that a plugin may define."""
 
     name: str
-    #: Parameters after self; those behind `required` may be left out at the end.
+    #: Parameters after self; after the first `required` ones a plugin may leave out the rest.
     parameters: tuple[str, ...]
     required: int
     is_async: bool = False
@@ -26,14 +26,14 @@ class Point(NamedTuple):
     name: str
     #: As in kube-scheduler's messages and metrics: `PreFilter`.
     title: str
-    #: A plugin is on the point when it defines one of these; two of them are two forms of one thing.
-    entries: tuple[Method, ...]
-    #: Further methods that only make sense beside an entry.
-    companions: tuple[Method, ...] = ()
+    #: A plugin is on the point if it defines one of these methods; two entries are two forms of the same method.
+    entries: tuple[MethodSpec, ...]
+    #: Optional methods that make sense only together with an entry.
+    companions: tuple[MethodSpec, ...] = ()
 
 
-def _method(name: str, *parameters: str, optional: int = 0, is_async: bool = False) -> Method:
-    return Method(name, parameters, len(parameters) - optional, is_async)
+def _method(name: str, *parameters: str, optional: int = 0, is_async: bool = False) -> MethodSpec:
+    return MethodSpec(name, parameters, len(parameters) - optional, is_async)
 
 
 POINTS: Final[tuple[Point, ...]] = (
@@ -89,14 +89,14 @@ POINTS: Final[tuple[Point, ...]] = (
 
 POINT_BY_NAME: Final = {point.name: point for point in POINTS}
 
-#: Methods of a plugin that are on no extension point of the configuration.
-EXTRA_METHODS: Final[tuple[Method, ...]] = (
+#: Methods that belong to no extension point.
+EXTRA_METHODS: Final[tuple[MethodSpec, ...]] = (
     _method("sign", "pod"),
     _method("events_to_register"),
     _method("carry_over", "old"),
 )
 
-METHODS: Final[dict[str, Method]] = {
+METHODS: Final[dict[str, MethodSpec]] = {
     method.name: method
     for method in (
         *(method for point in POINTS for method in (*point.entries, *point.companions)),

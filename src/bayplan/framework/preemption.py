@@ -1,10 +1,10 @@
 """Preemption: which pods to evict so that a pod fits, and from which node.
 
-Comes in: a pod that fits nowhere and what each node said. Goes out: the best candidate with its victims, or
-why there is none. Nothing is evicted here. A plugin with other rules about who may be evicted derives from
-`Preemption` and overrides what stands under "what a policy may change". Where the pod's filters allow it the dry
-runs are made on many nodes at once (`preemption_batch`), with the same result; a policy that looks at more than
-the pods themselves (`ONE_BY_ONE`) rules that out.
+Comes in: a pod that fits no node, and the status of each node. Goes out: the best candidate with its victims, or
+why there is none. Nothing is evicted here. A plugin with other rules about which pods may be evicted derives from
+`Preemption` and overrides methods of the section "policy". Where the pod's filters allow it, the dry runs are made
+on many nodes at once (`preemption_batch`), with the same result; a policy that overrides one of `ONE_BY_ONE` rules
+that out.
 """
 
 from __future__ import annotations
@@ -20,26 +20,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayplan.framework.candidates import (
-    CONSULTED,
+    EXTENDER_CANDIDATES,
     NO_VICTIMS,
     Candidate,
-    Considered,
-    Consulted,
+    CandidateList,
     DryRun,
-    Search,
+    ExtenderCandidates,
+    PreemptionReport,
     Victims,
     candidate_of,
     none_needed,
 )
-from bayplan.framework.diagnosis import Diagnosis, none_available
-from bayplan.framework.disruption import split_by_budget
 from bayplan.framework.nodes import NodeInfo
 from bayplan.framework.plugin import PostFilterResult
+from bayplan.framework.pod_disruption import split_by_budget
 from bayplan.framework.preemption_batch import BatchedDryRun
 from bayplan.framework.state import CycleState
 from bayplan.framework.status import SUCCESS, Code, Status
-from bayplan.framework.verdict import BoolArray, IntArray
-from bayplan.model import Pod, PodDisruptionBudget, importance_key
+from bayplan.framework.verdict import BoolArray, Diagnosis, IntArray, none_available
+from bayplan.model import Pod, PodDisruptionBudget, importance_key, sort_by_importance
 
 if TYPE_CHECKING:
     from bayplan.framework.handle import Handle
@@ -49,8 +48,8 @@ NO_CANDIDATE: Final = "no candidate node for preemption"
 TERMINATING: Final = "not eligible due to a terminating pod on the nominated node."
 #: Overriding one of these makes a dry run depend on more than the pods of its node.
 ONE_BY_ONE: Final = ("take_away", "is_satisfied", "select_victims")
-#: Overriding one of these makes a dry run depend on more than a pod like this one, the node and its pods.
-KEPT: Final = ("is_victim", "no_victims", "potential_victims")
+#: Overriding one of these makes a dry run depend on more than the pod's equivalence class, the node and its pods.
+NOT_CACHED: Final = ("is_victim", "no_victims", "potential_victims")
 
 
 class Preemption:
@@ -64,37 +63,37 @@ class Preemption:
         min_candidate_nodes_absolute: int,
     ) -> None:
         self._handle = handle
-        # Asked for now, so that budgets are watched before the first pod is tried.
+        # Requested now, so that budgets are watched before the first pod is tried.
         self._budgets = handle.informers.lister(PodDisruptionBudget)
         self._percentage = min_candidate_nodes_percentage
         self._absolute = min_candidate_nodes_absolute
-        #: Nobody has changed the rule, so it need not be called for every pod.
+        #: Whether the policy keeps the rule of `is_victim`, so that it need not be called for every pod.
         self._goes_by_priority = type(self).is_victim is Preemption.is_victim
         self._random = random.Random(handle.seed)  # noqa: S311  where to begin looking, not a secret
-        #: The names of all nodes, and what was said of the nodes at some rows.
+        #: The names of all nodes, rows, and the result of `_refused_at` for these rows.
         self._last_refused: tuple[NDArray[np.object_], IntArray, dict[str, Status]] | None = None
 
-    # --- what a policy may change -----------------------------------------------------------------
+    # --- policy -----------------------------------------------------------------------------------
 
     def is_victim(self, node: NodeInfo, victim: Pod, preemptor: Pod) -> bool:
-        """Whether *preemptor* may evict *victim*. May be asked about more nodes than are considered in the end."""
+        """Whether *preemptor* may evict *victim*. May be called for more nodes than are considered in the end."""
         return victim.priority < preemptor.priority
 
     def makes_room(self, state: CycleState, node: NodeInfo, leaving: Pod, preemptor: Pod) -> bool:
-        """Whether *leaving*, on the node promised to *preemptor*, goes to make room for it."""
+        """Whether *leaving*, on the nominated node of *preemptor*, terminates to make room for it."""
         return self.is_victim(node, leaving, preemptor) and _is_being_preempted(leaving)
 
     def no_victims(self, node_name: str, pod: Pod) -> Status:
-        """What is said of a node on which *pod* may evict nobody."""
+        """The status of a node where *pod* may evict no pod."""
         return NO_VICTIMS
 
     def with_victims(self, state: CycleState, pod: Pod) -> BoolArray | None:
-        """bool, shape (n_nodes,): the nodes of the snapshot with pods that *pod* may evict; None if only a look at
-        each of them tells."""
+        """bool, shape (n_nodes,): the nodes of the snapshot with pods that *pod* may evict; None if that is not
+        known before the dry run."""
         return None
 
     def take_away(self, state: CycleState, pod: Pod, node: NodeInfo) -> list[Pod] | Status:
-        """Take every pod away that *pod* may evict from *node*; those pods, or why it failed."""
+        """Remove all pods that *pod* may evict from *node*; returns them, or why it failed."""
         potential = self.potential_victims(node, pod)
         for other in potential:
             if not (status := self._move(state, pod, other, node, add=False)).is_success:
@@ -102,7 +101,7 @@ class Preemption:
         return potential
 
     def is_satisfied(self, state: CycleState, pod: Pod, *, sparing: bool) -> Status:
-        """Success if *pod* may run as things stand now, the filters apart; *sparing*: with a pod put back."""
+        """Whether *pod* may run in the current what-if, apart from the filters; *sparing*: a pod was put back."""
         return SUCCESS
 
     def why_not_eligible(self, state: CycleState, pod: Pod, diagnosis: Diagnosis) -> str:
@@ -121,69 +120,71 @@ class Preemption:
                 return TERMINATING
         return ""
 
-    # --- the whole of it --------------------------------------------------------------------------
+    # --- mechanism --------------------------------------------------------------------------------
 
     def preempt(self, state: CycleState, pod: Pod, diagnosis: Diagnosis) -> PostFilterResult:
-        if (consulted := state.get(CONSULTED, Consulted)) is not None:
-            return _after_consulting(consulted, self._now())
+        if (left := state.get(EXTENDER_CANDIDATES, ExtenderCandidates)) is not None:
+            return _after_extenders(left, self._now())
         if reason := self.why_not_eligible(state, pod, diagnosis):
             return PostFilterResult(None, Status.unschedulable(reason))
-        considered = self._find_candidates(state, pod, diagnosis)
-        if not considered.candidates:
-            # The same is said of many nodes, one after another.
-            runs = [list(run) for _, run in groupby(considered.refused.values(), id)]
+        report = self._find_candidates(state, pod, diagnosis)
+        if not report.candidates:
+            # Many consecutive nodes have the same status object.
+            runs = [list(run) for _, run in groupby(report.refused.values(), id)]
             errors = [run[0].message for run in runs if run[0].code is Code.ERROR]
             if errors:
-                return PostFilterResult(None, Status.failed(_joined(errors)), detail=considered)
+                return PostFilterResult(None, Status.failed(_joined(errors)), detail=report)
             message = _not_helpful(len(diagnosis.nodes), [(run[0], len(run)) for run in runs])
-            return PostFilterResult("", Status.unschedulable(message), detail=considered)
-        return _best_of(considered)
+            return PostFilterResult("", Status.unschedulable(message), detail=report)
+        return _best_of(report)
 
-    def _find_candidates(self, state: CycleState, pod: Pod, diagnosis: Diagnosis) -> Considered:
+    def _find_candidates(self, state: CycleState, pod: Pod, diagnosis: Diagnosis) -> PreemptionReport:
         """Dry runs on the nodes where evicting pods may help, until there are enough candidates."""
         rows = diagnosis.rows_with(Code.UNSCHEDULABLE)
-        search = Search(self._n_candidates(len(rows)))
+        found = CandidateList(self._n_candidates(len(rows)))
         now = self._now()
         if not len(rows):
-            return Considered([], {}, now.timestamp())
+            return PreemptionReport([], {}, now.timestamp())
         order = np.roll(rows, -self._random.randrange(len(rows)))
-        if self._may_evict_nobody(pod):
-            return Considered([], self._refused_at(rows), now.timestamp())
+        if self._has_no_victims(pod):
+            return PreemptionReport([], self._refused_at(rows), now.timestamp())
         dry_run = self._dry_run_by(DryRun(state, pod, self._budgets.list(), now))
-        while len(order) and not search.is_over:
-            chunk, order = np.split(order, [search.n_next])
-            search.note(dry_run(chunk))
-        return Considered(search.candidates, search.refused, now.timestamp())
+        while len(order) and not found.is_complete:
+            chunk, order = np.split(order, [found.n_next])
+            found.note(dry_run(chunk))
+        return PreemptionReport(found.candidates, found.refused, now.timestamp())
 
-    def _may_evict_nobody(self, pod: Pod) -> bool:
-        """Whether every dry run would find, and say in our words, that there is nobody to evict."""
-        if not self._is_ours((*ONE_BY_ONE, *KEPT)):
+    def _has_no_victims(self, pod: Pod) -> bool:
+        """Whether every dry run would return NO_VICTIMS."""
+        if not self._keeps_rules((*ONE_BY_ONE, *NOT_CACHED)):
             return False
         lowest = self._handle.snapshot.lowest_priority
         return lowest is None or lowest >= pod.priority
 
     def _refused_at(self, rows: IntArray) -> dict[str, Status]:
-        """That there is nobody to evict at any of *rows*; the same object as last time where it is the same nodes,
-        for records keep it, and pods that fit nowhere come again and again."""
+        """Node name → NO_VICTIMS, for the nodes at *rows*. For the same nodes it is the same object as last time:
+        records refer to it, and pods that fit no node are retried often."""
         names = self._handle.snapshot.nodes.names
         last = self._last_refused
         if last is None or last[0] is not names or not np.array_equal(last[1], rows):
             last = self._last_refused = names, rows, dict.fromkeys(names[rows].tolist(), NO_VICTIMS)
         return last[2]
 
-    def _is_ours(self, rules: Sequence[str]) -> bool:
-        """Whether nobody has changed any of *rules*."""
+    def _keeps_rules(self, rules: Sequence[str]) -> bool:
+        """Whether the policy overrides none of *rules*."""
         return all(getattr(type(self), name) is getattr(Preemption, name) for name in rules)
 
     def _n_candidates(self, n_nodes: int) -> int:
         return min(max(n_nodes * self._percentage // 100, self._absolute), n_nodes)
 
     def _dry_run_by(self, given: DryRun) -> Callable[[IntArray], Iterable[tuple[str, Candidate | Status]]]:
-        """Many nodes at once if that comes to the same, else one by one: rows → what was found at each."""
-        if self._is_ours(ONE_BY_ONE) and self._handle.evaluation.judges_by_amounts(given.state):
-            kept = self._handle.evaluation.kept_dry_runs(given.state, given.pod) if self._is_ours(KEPT) else None
+        """The function to make dry runs with: on many nodes at once if the result is the same, else one by one."""
+        if self._keeps_rules(ONE_BY_ONE) and self._handle.evaluation.judges_by_amounts(given.state):
+            cached = None
+            if self._keeps_rules(NOT_CACHED):
+                cached = self._handle.evaluation.cached_dry_runs(given.state, given.pod)
             return BatchedDryRun(
-                given, self._handle, self.potential_victims, self._dry_run_one, self.no_victims, kept
+                given, self._handle, self.potential_victims, self._dry_run_one, self.no_victims, cached
             ).at
         return lambda rows: self._one_by_one(given, rows)
 
@@ -217,7 +218,7 @@ class Preemption:
         self, state: CycleState, pod: Pod, node: NodeInfo, budgets: Sequence[PodDisruptionBudget]
     ) -> Victims | Status:
         """The fewest and least important pods of *node* to evict; a Status if that does not help."""
-        # 1. Without all pods that may go, the pod must fit.
+        # 1. Without all potential victims the pod must fit.
         potential = self.take_away(state, pod, node)
         if isinstance(potential, Status):
             return potential
@@ -225,9 +226,9 @@ class Preemption:
             return self.no_victims(node.name, pod)
         if not (status := self._fits(state, pod, node, sparing=False)).is_success:
             return status
-        # 2. Spare as many as possible: first those whose budget would be violated, the most important first.
+        # 2. Spare as many as possible: first pods whose budget would be violated, the most important first.
         now = self._now()
-        potential.sort(key=lambda other: importance_key(other, now))
+        sort_by_importance(potential, now)
         protected, others = split_by_budget(potential, budgets)
         protected_uids = {other.uid for other in protected}
         victims: list[Pod] = []
@@ -263,23 +264,23 @@ class Preemption:
         return datetime.fromtimestamp(self._handle.clock.now(), UTC)
 
 
-def _best_of(considered: Considered) -> PostFilterResult:
-    best = considered.best[0]
-    return PostFilterResult(best.node_name, Status.success(), best.victims.pods, considered)
+def _best_of(report: PreemptionReport) -> PostFilterResult:
+    best = report.best[0]
+    return PostFilterResult(best.node_name, Status.success(), best.victims.pods, report)
 
 
-def _after_consulting(consulted: Consulted, now: datetime) -> PostFilterResult:
-    """The same question again, now that the extenders have spoken on the candidates."""
-    considered = Considered(consulted.candidates, {}, now.timestamp())
-    if not consulted.status.is_success:
-        return PostFilterResult(None, consulted.status, detail=considered)
-    if not consulted.candidates:
-        return PostFilterResult(None, Status.unschedulable(NO_CANDIDATE), detail=considered)
-    return _best_of(considered)
+def _after_extenders(left: ExtenderCandidates, now: datetime) -> PostFilterResult:
+    """The result of the second call, after the extenders have filtered the candidates."""
+    report = PreemptionReport(left.candidates, {}, now.timestamp())
+    if not left.status.is_success:
+        return PostFilterResult(None, left.status, detail=report)
+    if not left.candidates:
+        return PostFilterResult(None, Status.unschedulable(NO_CANDIDATE), detail=report)
+    return _best_of(report)
 
 
 def _is_being_preempted(pod: Pod) -> bool:
-    """Whether a terminating pod goes because a scheduler wants its place."""
+    """Whether a terminating pod is being preempted by a scheduler."""
     return any(
         condition.type == "DisruptionTarget"
         and condition.status == "True"
@@ -289,7 +290,7 @@ def _is_being_preempted(pod: Pod) -> bool:
 
 
 def _not_helpful(n_nodes: int, refusals: Iterable[tuple[Status, int]]) -> str:
-    """*refusals*: what was said of nodes, and of how many."""
+    """*refusals*: statuses, and how many nodes have each."""
     reasons: Counter[str] = Counter()
     n_untried = n_nodes
     for status, count in refusals:

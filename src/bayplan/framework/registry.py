@@ -1,29 +1,22 @@
-"""The registry: which plugins there are, by name, and where each came from.
+"""The registry: the available plugins by name, with their source.
 
-Plugins come from three places: the ones that ship with Bayplan, installed packages that declare entry points
-in the group `bayplan.plugins`, and files or modules named by a reference, `path/to/file.py:ClassName` or
-`module:ClassName`. Classes are imported when somebody asks for them and checked once.
+Plugins come from three sources: Bayplan itself, installed packages that declare entry points in the group
+`bayplan.plugins`, and files or modules named by a reference, `path/to/file.py:ClassName` or `module:ClassName`.
+Classes are imported on first use and checked once.
 """
 
 from __future__ import annotations
 
 import copy
 import difflib
-import hashlib
-import importlib
 import importlib.metadata
-import importlib.util
-import sys
-import traceback
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from importlib.machinery import ModuleSpec, SourceFileLoader
-from pathlib import Path
-from types import CodeType, ModuleType
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from bayplan.config.catalogue import PluginFacts
+from bayplan.config.plugin_catalogue import PluginFacts
 from bayplan.framework.contract import PluginError, check_class
 from bayplan.framework.plugin import Plugin
+from bayplan.framework.plugin_loading import file_of, find_class, is_same_source, load_class, load_module
 
 ENTRY_POINT_GROUP: Final = "bayplan.plugins"
 
@@ -38,15 +31,22 @@ class Registration(NamedTuple):
     source: str
 
 
+class _Deferred(NamedTuple):
+    """A plugin that is imported on first use."""
+
+    reference: str
+    source: str
+
+
 class Absent(NamedTuple):
-    """A plugin that kube-scheduler has and we do not: a configuration may name it, a profile cannot run it."""
+    """A plugin of kube-scheduler that Bayplan lacks: a configuration may name it, but no profile can run it."""
 
     points: frozenset[str]
     instead: str
 
 
 class Registry:
-    """Plugins by name. Also the configuration's catalogue: it answers what a name stands for."""
+    """Plugins by name. Also the configuration's catalogue of plugin names."""
 
     def __init__(
         self,
@@ -58,29 +58,51 @@ class Registry:
     ) -> None:
         """*builtin* are kube-scheduler's own plugins, *family* those of scheduler-plugins; name → reference."""
         self._builtin = dict(builtin or {})
-        #: Name → reference, imported when first asked for.
-        self._deferred: dict[str, tuple[str, str]] = {
-            name: (reference, "built in") for name, reference in {**self._builtin, **(family or {})}.items()
+        self._deferred: dict[str, _Deferred] = {
+            name: _Deferred(reference, "built in")
+            for name, reference in {**self._builtin, **(family or {})}.items()
         }
+        #: The entry points of installed packages by name; several if packages clash.
+        self._installed: dict[str, tuple[_Deferred, ...]] = {}
         self._registered: dict[str, Registration] = {}
         self._absent = dict(absent or {})
         #: The plugins that every profile starts with, in order, with their weights (0: none given).
         self.default_plugins: Sequence[tuple[str, int]] = tuple(default_plugins)
 
     def stock(self) -> Registry:
-        """A registry of what kube-scheduler has, and nothing else: the one to judge its configurations with."""
+        """A registry of kube-scheduler's own plugins only, to check its configurations with."""
         return Registry(self._builtin, self.default_plugins, self._absent)
 
     def add(self, plugin: type[Plugin], source: str = "this program") -> Registration:
-        """Register a class under its own name. A name that is taken by another class is an error."""
+        """Register a class under its own name. A name that is taken by another class is an error.
+
+        It replaces an entry point of the same class, or of the same class name in the same file: that is how an
+        installed plugin is tested and reloaded.
+        """
         registration = Registration(plugin, check_class(plugin, where=_shown_source(source)), source)
         name = plugin.name
-        present = self._registered.get(name)
-        if (present is not None and present.plugin is not plugin) or name in self._deferred:
-            known = present.source if present is not None else self._deferred[name][1]
-            raise PluginError(f"{source}: a plugin called {name} is there already ({known}); rename yours")
+        if any(is_same_source(plugin, each.reference) for each in self._installed.get(name, ())):
+            del self._installed[name]
+        elif (taken := self._taken_by(plugin)) is not None:
+            uninstall = " or uninstall the other" if name in self._installed else ""
+            raise PluginError(
+                f"{_with_file(source, plugin)}: a plugin called {name} is there already ({taken}); "
+                f"rename yours{uninstall}"
+            )
         self._registered[name] = registration
         return registration
+
+    def _taken_by(self, plugin: type[Plugin]) -> str | None:
+        """The source of the other plugin that has the name of *plugin*; None if there is none."""
+        name = plugin.name
+        if name in self._deferred:
+            return self._deferred[name].source
+        if name in self._installed:
+            return " and ".join(f"{each.source}, {each.reference}" for each in self._installed[name])
+        present = self._registered.get(name)
+        if present is None or present.plugin is plugin:
+            return None
+        return _with_file(present.source, present.plugin)
 
     def add_reference(self, reference: str) -> Registration:
         """Load and register `path/to/file.py:ClassName` or `module:ClassName`."""
@@ -89,73 +111,94 @@ class Registry:
             raise PluginError(
                 f"{reference!r} names no plugin; write path/to/file.py:ClassName or module:ClassName"
             )
-        plugin = _find_class(_load_module(target), target, class_name)
-        present = self._registered.get(getattr(plugin, "name", ""))
-        if present is not None and present.plugin is plugin:
+        plugin = find_class(load_module(target), target, class_name)
+        name = getattr(plugin, "name", "")
+        present = self._registered.get(name)
+        if present is not None and present.plugin is plugin and name not in self._installed:
             return present
         return self.add(plugin, source=target)
 
     def add_entry_points(self) -> None:
-        """Make the plugins of installed packages known; they are imported when first asked for."""
+        """Add the plugins of installed packages; they are imported on first use."""
         for entry in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP):
             if entry.name not in self._deferred:
                 version = f" {entry.dist.version}" if entry.dist else ""
-                self._deferred[entry.name] = (entry.value, f"package {entry.module.split('.')[0]}{version}")
+                source = f"package {entry.module.split('.')[0]}{version}"
+                found = _Deferred(f"{entry.module}:{entry.attr}", source)
+                self._installed[entry.name] = (*self._installed.get(entry.name, ()), found)
 
     def get(self, name: str) -> Registration:
         """The plugin called *name*; PluginError with the nearest known names if there is none."""
         if name in self._deferred:
-            reference, source = self._deferred[name]
-            target, _, class_name = reference.rpartition(":")
-            plugin = _find_class(_load_module(target), target, class_name)
-            registration = Registration(plugin, check_class(plugin, where=_shown_source(source)), source)
-            if plugin.name != name:
-                raise PluginError(f"{source}: {reference} is called {plugin.name}, but registered as {name}")
+            self._registered[name] = _imported(name, self._deferred[name])
             del self._deferred[name]
-            self._registered[name] = registration
+        elif name in self._installed and name not in self._registered:
+            self._registered[name] = _imported(name, self._only_installed(name))
         if name in self._absent:
             raise PluginError(f"Bayplan does not have the plugin {name}: {self._absent[name].instead}")
         if name not in self._registered:
             raise PluginError(f"there is no plugin called {name!r}{_suggestion(name, self.names())}")
         return self._registered[name]
 
+    def _only_installed(self, name: str) -> _Deferred:
+        first, *others = self._installed[name]
+        if others:
+            sources = " and ".join(each.source for each in (first, *others))
+            raise PluginError(f"{sources} have a plugin called {name} each; uninstall all but one")
+        return first
+
     @property
     def files(self) -> Sequence[str]:
-        """The files that plugins were loaded from, as they were named."""
+        """The paths of the files that plugins were loaded from, as given."""
         return sorted({each.source for each in self._registered.values() if each.source.endswith(".py")})
 
     def reloaded(self, files: Collection[str]) -> Registry:
-        """The same plugins, those of *files* loaded anew; PluginError if one of them cannot be.
+        """The same plugins, with *files* loaded again; PluginError if one of them cannot be loaded.
 
-        This registry and its classes stay as they are.
+        This registry and its classes do not change.
         """
         reloaded = copy.copy(self)
-        reloaded._deferred = dict(self._deferred)
+        reloaded._deferred, reloaded._installed = dict(self._deferred), dict(self._installed)
         reloaded._registered = {name: each for name, each in self._registered.items() if each.source not in files}
-        modules = {file: _load_module(file, anew=True) for file in files}
+        modules = {file: load_module(file, reload=True) for file in files}
         for plugin, _, source in self._registered.values():
             if source in modules:
-                reloaded.add(_find_class(modules[source], source, plugin.__name__), source)
+                reloaded.add(find_class(modules[source], source, plugin.__name__), source)
         return reloaded
 
     def names(self) -> Sequence[str]:
-        return sorted({*self._registered, *self._deferred})
+        return sorted({*self._registered, *self._deferred, *self._installed})
 
     def lookup(self, name: str) -> PluginFacts | None:
-        """What a configuration must know of the plugin *name* (or reference); None if there is none.
+        """What the configuration needs to know of the plugin *name* (or reference); None if there is none.
 
-        A plugin that exists and does not load is an error, not a missing one.
+        A plugin that exists but does not load is an error.
         """
         if name in self._absent:
             return PluginFacts(name=name, points=self._absent[name].points, args=None)
         if ":" in name:
             registration = self.add_reference(name)
-        elif name in self._registered or name in self._deferred:
+        elif name in self._registered or name in self._deferred or name in self._installed:
             registration = self.get(name)
         else:
             return None
         plugin = registration.plugin
         return PluginFacts(plugin.name, frozenset(registration.points), plugin.Args, plugin.former_points)
+
+
+def _imported(name: str, deferred: _Deferred) -> Registration:
+    reference, source = deferred
+    plugin = load_class(reference)
+    registration = Registration(plugin, check_class(plugin, where=_shown_source(source)), source)
+    if plugin.name != name:
+        raise PluginError(f"{source}: {reference} is called {plugin.name}, but registered as {name}")
+    return registration
+
+
+def _with_file(source: str, plugin: type[Plugin]) -> str:
+    """*source*, and the file of a plugin that has another source than its file."""
+    file = file_of(plugin)
+    return source if file is None or source == "built in" or source.endswith(".py") else f"{source}, {file}"
 
 
 def _shown_source(source: str) -> str:
@@ -165,65 +208,3 @@ def _shown_source(source: str) -> str:
 def _suggestion(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
     return f"; did you mean {' or '.join(close)}?" if close else ""
-
-
-def _find_class(module: ModuleType, target: str, class_name: str) -> type[Any]:
-    found = getattr(module, class_name, None)
-    if not isinstance(found, type):
-        classes = [
-            name
-            for name, value in vars(module).items()
-            if isinstance(value, type) and issubclass(value, Plugin) and value is not Plugin
-        ]
-        known = f"; its plugins are: {', '.join(sorted(classes))}" if classes else "; it has no plugin class"
-        raise PluginError(f"{target} has no class {class_name}{known}")
-    return found
-
-
-def _load_module(target: str, *, anew: bool = False) -> ModuleType:
-    """Import a module by name, or a file by path; a failure names the file, the line and the error."""
-    try:
-        return _load_file(Path(target), anew=anew) if target.endswith(".py") else importlib.import_module(target)
-    except PluginError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise PluginError(f"{target} does not load: {_where(error)}{type(error).__name__}: {error}") from error
-
-
-class _FileLoader(SourceFileLoader):
-    """Compiles the file as it is: bytecode is kept by the second, and one can save twice in a second."""
-
-    def get_code(self, fullname: str) -> CodeType:
-        return self.source_to_code(self.get_data(self.path), self.path)
-
-
-def _load_file(path: Path, *, anew: bool = False) -> ModuleType:
-    if not path.is_file():
-        raise PluginError(f"{path}: no such file")
-    # The module's name carries the whole path, so that two files of one name do not meet.
-    digest = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]
-    name = f"bayplan_plugin_{path.stem}_{digest}"
-    present = sys.modules.get(name)
-    if present is not None and not anew:
-        return present
-    loader = _FileLoader(name, str(path))
-    module = importlib.util.module_from_spec(ModuleSpec(name, loader, origin=str(path)))
-    module.__file__ = str(path)
-    sys.modules[name] = module
-    try:
-        loader.exec_module(module)
-    except BaseException:
-        if present is None:
-            del sys.modules[name]
-        else:
-            sys.modules[name] = present
-        raise
-    return module
-
-
-def _where(error: BaseException) -> str:
-    """`line 12: ` of the innermost frame, for an error raised while a file was being loaded."""
-    if isinstance(error, SyntaxError):
-        return ""  # the error's own text has the line
-    frames = traceback.extract_tb(error.__traceback__)
-    return f"line {frames[-1].lineno}: " if frames else ""

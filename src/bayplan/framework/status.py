@@ -1,6 +1,6 @@
-"""Status: what a plugin says about a pod, or about a pod on a node.
+"""Status: a plugin's result for a pod, or for a pod on a node.
 
-A plugin returns None for "fine", a Status for everything else. Exceptions are for bugs: the runner turns
+A plugin returns None for success, a Status for everything else. Exceptions are for bugs: the runner turns
 one into an ERROR status of the pod's attempt, with the traceback in the log and in the record.
 """
 
@@ -12,31 +12,26 @@ from typing import Final
 
 
 class Code(IntEnum):
-    """The seven answers, numbered as in Kubernetes."""
+    """The seven status codes, numbered as in Kubernetes."""
 
     SUCCESS = 0
-    #: Something broke. The attempt ends, the pod is tried again after a backoff.
+    #: Something broke. The attempt ends, the pod is retried after a backoff.
     ERROR = 1
     #: Not now, but evicting other pods could help: preemption looks at such nodes.
     UNSCHEDULABLE = 2
     #: Not now, and evicting pods would not help: preemption leaves such nodes out.
     UNSCHEDULABLE_AND_UNRESOLVABLE = 3
-    #: Permit only: hold the pod until someone allows or rejects it, or the timeout passes.
+    #: Permit only: the pod waits until it is allowed or rejected, or until the timeout.
     WAIT = 4
     #: The plugin has nothing to do for this pod: PreFilter skips its Filter, PreScore its Score; Bind passes on.
     SKIP = 5
     #: Like UNSCHEDULABLE, but the pod waits for an outside event and gets no backoff penalty.
     PENDING = 6
 
-    @property
-    def label(self) -> str:
-        """The word Kubernetes uses in logs and metric labels."""
-        return _LABELS[self]
-
-    @property
-    def is_rejection(self) -> bool:
-        """Whether the pod was turned down by a rule, in contrast to a failure."""
-        return self in _REJECTIONS
+    #: The word that Kubernetes uses in logs and metric labels.
+    label: str
+    #: Whether a scheduling rule rejected the pod, as opposed to a failure.
+    is_rejection: bool
 
 
 _LABELS: Final = {
@@ -48,13 +43,24 @@ _LABELS: Final = {
     Code.SKIP: "Skip",
     Code.PENDING: "Pending",
 }
-_REJECTIONS: Final = frozenset({Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING})
+for _code, _label in _LABELS.items():
+    _code.label = _label
+    _code.is_rejection = _code in (Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING)
 
 
 class Status:
     """A code with its reasons; immutable. Build one with the constructors named after the codes."""
 
-    __slots__ = ("code", "error", "plugin", "reasons", "timeout_seconds")
+    __slots__ = (
+        "code",
+        "error",
+        "is_rejection",
+        "is_skip",
+        "is_success",
+        "plugin",
+        "reasons",
+        "timeout_seconds",
+    )
 
     def __init__(
         self,
@@ -67,12 +73,16 @@ class Status:
     ) -> None:
         self.code: Final = code
         self.reasons: Final = tuple(reasons)
-        #: The plugin that spoke; filled in by the runner.
+        #: The plugin that returned it; filled in by the runner.
         self.plugin: Final = plugin
         #: What was raised, when the code is ERROR.
         self.error: Final = error
-        #: How long Permit holds the pod, when the code is WAIT.
+        #: How long the pod waits at Permit, when the code is WAIT.
         self.timeout_seconds: Final = timeout_seconds
+        self.is_success: Final = code is Code.SUCCESS
+        self.is_skip: Final = code is Code.SKIP
+        #: Whether a scheduling rule rejected the pod, as opposed to a failure.
+        self.is_rejection: Final = code.is_rejection
 
     @classmethod
     def success(cls) -> Status:
@@ -80,7 +90,7 @@ class Status:
 
     @classmethod
     def failed(cls, error: BaseException | str) -> Status:
-        """ERROR: something broke that is not a matter of scheduling rules."""
+        """ERROR: something failed that has nothing to do with scheduling rules."""
         if isinstance(error, str):
             return cls(Code.ERROR, (error,))
         return cls(Code.ERROR, (str(error) or type(error).__name__,), error=error)
@@ -100,8 +110,9 @@ class Status:
 
     @classmethod
     def skip_alike(cls) -> Status:
-        """SKIP for this pod and all alike: it follows from the pod's spec, labels and namespace, and from
-        objects other than nodes and the pods on them, so pods alike need not be asked about."""
+        """SKIP for all pods of the equivalence class (the same `Pod.equivalence_key`), so that the plugin is not
+        called for each of them: it depends on nothing but the pod's namespace, labels, annotations, controller and
+        spec, and on objects other than nodes and pods."""
         return SKIP_ALIKE
 
     @classmethod
@@ -110,24 +121,14 @@ class Status:
 
     @classmethod
     def wait(cls, *reasons: str, timeout_seconds: float) -> Status:
-        """Permit only: hold the pod for at most *timeout_seconds*."""
+        """Permit only: let the pod wait for at most *timeout_seconds*."""
+        if not timeout_seconds >= 0:  # also if it is not a number at all
+            raise ValueError(f"timeout_seconds must be 0 or more, got {timeout_seconds!r}")
         return cls(Code.WAIT, reasons, timeout_seconds=timeout_seconds)
 
     @property
     def message(self) -> str:
         return ", ".join(self.reasons)
-
-    @property
-    def is_success(self) -> bool:
-        return self.code is Code.SUCCESS
-
-    @property
-    def is_skip(self) -> bool:
-        return self.code is Code.SKIP
-
-    @property
-    def is_rejection(self) -> bool:
-        return self.code.is_rejection
 
     def by(self, plugin: str) -> Status:
         """The same status with the plugin's name on it; one that has a name already keeps it."""
@@ -138,7 +139,7 @@ class Status:
         )
 
     def __eq__(self, other: object) -> bool:
-        """Equal in code and reasons: who said it does not matter for what it means."""
+        """Equal in code and reasons; the plugin does not count."""
         if not isinstance(other, Status):
             return NotImplemented
         return self.code is other.code and self.reasons == other.reasons
@@ -153,4 +154,6 @@ class Status:
 
 SUCCESS: Final = Status(Code.SUCCESS)
 SKIP: Final = Status(Code.SKIP)
+#: Success of a PreFilter whose result is for this pod alone: alike pods are asked as well, whatever `reads` says.
+SUCCESS_ALONE: Final = Status(Code.SUCCESS)
 SKIP_ALIKE: Final = Status(Code.SKIP)

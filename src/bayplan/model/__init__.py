@@ -1,23 +1,10 @@
 """Kubernetes objects as typed values, quantities, selectors and resource arithmetic: pure, no I/O.
 
-The vocabulary of the whole project. Objects come in as JSON and are immutable from then on; what plugins derive
-from them (requests, compiled selectors, host ports) hangs on the object and is worked out once.
+Objects are decoded from JSON and are immutable. What plugins derive from them (requests, compiled selectors, host
+ports) is computed once and stored on the object.
 """
 
-from bayplan.model.affinity import (
-    Affinity,
-    NodeAffinity,
-    NodeSelector,
-    NodeSelectorRequirement,
-    NodeSelectorTerm,
-    PodAffinity,
-    PodAffinityTerm,
-    PreferredSchedulingTerm,
-    TopologySpreadConstraint,
-    WeightedPodAffinityTerm,
-)
-from bayplan.model.base import Part
-from bayplan.model.custom import (
+from bayplan.model.custom_resources import (
     ElasticQuota,
     ElasticQuotaSpec,
     ElasticQuotaStatus,
@@ -25,17 +12,17 @@ from bayplan.model.custom import (
     PodGroupSpec,
     PodGroupStatus,
 )
+from bayplan.model.events_and_leases import (
+    Event,
+    EventSeries,
+    Lease,
+    LeaseSpec,
+)
 from bayplan.model.host_ports import (
     HostPort,
     conflict,
     host_port,
     host_ports,
-)
-from bayplan.model.importance import (
-    earliest_start_time,
-    importance_key,
-    more_important_pod,
-    pod_start_time,
 )
 from bayplan.model.kinds import (
     KINDS,
@@ -43,14 +30,33 @@ from bayplan.model.kinds import (
     decode_object,
     kind_of,
 )
-from bayplan.model.meta import (
+from bayplan.model.kube_object import (
+    ApiStruct,
     Condition,
+    KubeObject,
     LabelSelector,
     LabelSelectorRequirement,
+    ObjectError,
     ObjectMeta,
     ObjectReference,
     OwnerReference,
     condition_of,
+)
+from bayplan.model.label_selectors import (
+    DOES_NOT_EXIST,
+    EVERYTHING,
+    EXISTS,
+    GT,
+    IN,
+    LT,
+    NOT_IN,
+    NOTHING,
+    Requirement,
+    Selector,
+    SelectorError,
+    compile_selector,
+    parse_int64,
+    selector_from_labels,
 )
 from bayplan.model.node import (
     AttachedVolume,
@@ -61,17 +67,18 @@ from bayplan.model.node import (
     NodeSpec,
     NodeStatus,
 )
-from bayplan.model.node_affinity import ANY_NODE, RequiredNodeAffinity, required_node_affinity
-from bayplan.model.node_selector import (
+from bayplan.model.node_selectors import (
+    ANY_NODE,
     HasLabels,
     LazyErrorNodeSelector,
     NodeTerm,
     PreferredTerms,
+    RequiredNodeAffinity,
     compile_node_selector,
     compile_preferred_terms,
+    required_node_affinity,
     strict_node_selector,
 )
-from bayplan.model.objects import KubeObject, ObjectError
 from bayplan.model.persistent_volumes import (
     PersistentVolume,
     PersistentVolumeClaim,
@@ -89,20 +96,39 @@ from bayplan.model.pod_affinity import (
     compile_readable_affinity,
     compile_term,
 )
-from bayplan.model.pod_spec import (
+from bayplan.model.pod_fields import (
+    Affinity,
     Container,
+    ContainerExtendedResourceRequest,
     ContainerPort,
     ContainerRestartRule,
+    ContainerStatus,
+    NodeAffinity,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    PodAffinity,
+    PodAffinityTerm,
     PodOS,
     PodResourceClaim,
+    PodResourceClaimStatus,
     PodSchedulingGate,
     PodSchedulingGroup,
     PodSpec,
+    PodStatus,
+    PreferredSchedulingTerm,
     ResourceClaimRef,
     ResourceRequirements,
+    TopologySpreadConstraint,
+    WeightedPodAffinityTerm,
 )
-from bayplan.model.pod_status import ContainerStatus, PodResourceClaimStatus, PodStatus
-from bayplan.model.pod_volumes import (
+from bayplan.model.pod_importance import (
+    earliest_start_time,
+    importance_key,
+    pod_start_time,
+    sort_by_importance,
+)
+from bayplan.model.pod_volume_claims import (
     PodClaim,
     claim_made_for,
     ephemeral_claim_name,
@@ -115,15 +141,37 @@ from bayplan.model.qos import (
     compute_qos,
     pod_qos,
 )
-from bayplan.model.quantity import Quantity, parse_milli, parse_value
-from bayplan.model.quantity_text import QuantityError
-from bayplan.model.records import (
-    Event,
-    EventSeries,
-    Lease,
-    LeaseSpec,
+from bayplan.model.quantity import Quantity, QuantityError, parse_milli, parse_value
+from bayplan.model.resource_claims import (
+    ALL_DEVICES,
+    CLAIM_FINALIZER,
+    EXACT_COUNT,
+    EXTENDED_RESOURCE_CLAIM,
+    AllocatedDeviceStatus,
+    AllocationResult,
+    CapacityRequirements,
+    CELDeviceSelector,
+    DeviceAllocationConfiguration,
+    DeviceAllocationResult,
+    DeviceClaim,
+    DeviceClaimConfiguration,
+    DeviceClass,
+    DeviceClassConfiguration,
+    DeviceClassSpec,
+    DeviceConstraint,
+    DeviceRequest,
+    DeviceRequestAllocationResult,
+    DeviceSelector,
+    DeviceSubRequest,
+    ExactDeviceRequest,
+    OpaqueDeviceConfiguration,
+    ResourceClaim,
+    ResourceClaimConsumerReference,
+    ResourceClaimSpec,
+    ResourceClaimStatus,
+    ResourceClaimTemplate,
+    ResourceClaimTemplateSpec,
 )
-from bayplan.model.request_summary import RequestSummary, summarize_requests
 from bayplan.model.resource_names import (
     CPU,
     EPHEMERAL_STORAGE,
@@ -139,30 +187,29 @@ from bayplan.model.resource_names import (
     is_prefixed_native_resource,
     is_scalar_resource_name,
 )
-from bayplan.model.resources import (
+from bayplan.model.resource_requests import (
     DEFAULT_MEMORY_REQUEST,
     DEFAULT_MILLI_CPU_REQUEST,
     RequestOptions,
+    RequestSummary,
     Resources,
     allocatable_resources,
     counted,
     pod_requests,
+    summarize_requests,
 )
-from bayplan.model.selectors import (
-    DOES_NOT_EXIST,
-    EVERYTHING,
-    EXISTS,
-    GT,
-    IN,
-    LT,
-    NOT_IN,
-    NOTHING,
-    Requirement,
-    Selector,
-    SelectorError,
-    compile_selector,
-    parse_int64,
-    selector_from_labels,
+from bayplan.model.resource_slices import (
+    CapacityRequestPolicy,
+    CapacityRequestPolicyRange,
+    Counter,
+    CounterSet,
+    Device,
+    DeviceAttribute,
+    DeviceCapacity,
+    DeviceCounterConsumption,
+    ResourcePool,
+    ResourceSlice,
+    ResourceSliceSpec,
 )
 from bayplan.model.storage import (
     CSIDriver,
@@ -198,7 +245,7 @@ from bayplan.model.times import (
     parse_time,
     time_of,
 )
-from bayplan.model.volumes import (
+from bayplan.model.volume_sources import (
     EphemeralVolume,
     PersistentVolumeClaimSpec,
     PersistentVolumeClaimTemplate,
@@ -222,9 +269,11 @@ from bayplan.model.workloads import (
 )
 
 __all__ = [
+    "ALL_DEVICES",
     "ANY_NODE",
     "BEST_EFFORT",
     "BURSTABLE",
+    "CLAIM_FINALIZER",
     "CPU",
     "DEFAULT_MEMORY_REQUEST",
     "DEFAULT_MILLI_CPU_REQUEST",
@@ -232,7 +281,9 @@ __all__ = [
     "DO_NOT_SCHEDULE_EFFECTS",
     "EPHEMERAL_STORAGE",
     "EVERYTHING",
+    "EXACT_COUNT",
     "EXISTS",
+    "EXTENDED_RESOURCE_CLAIM",
     "GT",
     "GUARANTEED",
     "IN",
@@ -249,25 +300,52 @@ __all__ = [
     "Affinity",
     "AffinityTerm",
     "AffinityTerms",
+    "AllocatedDeviceStatus",
+    "AllocationResult",
+    "ApiStruct",
     "AttachedVolume",
+    "CELDeviceSelector",
     "CSIDriver",
     "CSIDriverSpec",
     "CSINode",
     "CSINodeDriver",
     "CSINodeSpec",
     "CSIStorageCapacity",
+    "CapacityRequestPolicy",
+    "CapacityRequestPolicyRange",
+    "CapacityRequirements",
     "Condition",
     "Container",
+    "ContainerExtendedResourceRequest",
     "ContainerImage",
     "ContainerPort",
     "ContainerRestartRule",
     "ContainerStatus",
+    "Counter",
+    "CounterSet",
+    "Device",
+    "DeviceAllocationConfiguration",
+    "DeviceAllocationResult",
+    "DeviceAttribute",
+    "DeviceCapacity",
+    "DeviceClaim",
+    "DeviceClaimConfiguration",
+    "DeviceClass",
+    "DeviceClassConfiguration",
+    "DeviceClassSpec",
+    "DeviceConstraint",
+    "DeviceCounterConsumption",
+    "DeviceRequest",
+    "DeviceRequestAllocationResult",
+    "DeviceSelector",
+    "DeviceSubRequest",
     "ElasticQuota",
     "ElasticQuotaSpec",
     "ElasticQuotaStatus",
     "EphemeralVolume",
     "Event",
     "EventSeries",
+    "ExactDeviceRequest",
     "HasLabels",
     "HostPort",
     "Kind",
@@ -290,8 +368,8 @@ __all__ = [
     "ObjectError",
     "ObjectMeta",
     "ObjectReference",
+    "OpaqueDeviceConfiguration",
     "OwnerReference",
-    "Part",
     "PersistentVolume",
     "PersistentVolumeClaim",
     "PersistentVolumeClaimSpec",
@@ -331,8 +409,17 @@ __all__ = [
     "RequestSummary",
     "RequiredNodeAffinity",
     "Requirement",
+    "ResourceClaim",
+    "ResourceClaimConsumerReference",
     "ResourceClaimRef",
+    "ResourceClaimSpec",
+    "ResourceClaimStatus",
+    "ResourceClaimTemplate",
+    "ResourceClaimTemplateSpec",
+    "ResourcePool",
     "ResourceRequirements",
+    "ResourceSlice",
+    "ResourceSliceSpec",
     "Resources",
     "Selector",
     "SelectorError",
@@ -386,7 +473,6 @@ __all__ = [
     "is_scalar_resource_name",
     "kind_of",
     "micros_of",
-    "more_important_pod",
     "parse_int64",
     "parse_milli",
     "parse_time",
@@ -397,6 +483,7 @@ __all__ = [
     "pod_start_time",
     "required_node_affinity",
     "selector_from_labels",
+    "sort_by_importance",
     "strict_node_selector",
     "summarize_requests",
     "time_of",

@@ -1,4 +1,4 @@
-"""What the containers of a pod ask for together, of objects as dictionaries."""
+"""The sum of the requests or limits of a pod's containers, for pods as dictionaries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from bayplan.model.quantity import Quantity
 
 
 def sum_over_containers(spec: Mapping[str, Any], key: str) -> dict[str, str]:
-    """Containers and sidecars run together; an init container runs beside the sidecars before it."""
+    """*key* is requests or limits. Containers and sidecars run at the same time; an init container runs next to
+    the sidecars before it."""
     running: dict[str, Quantity] = {}
     peak: dict[str, Quantity] = {}
     for container in spec.get("initContainers", ()):

@@ -1,11 +1,11 @@
-"""Host ports: which a pod takes on its node, and which of them exclude each other."""
+"""Host ports: the ports that a pod uses on its node, and which of them conflict."""
 
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from bayplan.model.pod_spec import PodSpec
+from bayplan.model.pod_fields import PodSpec
 
-#: The address that stands for all addresses of the node.
+#: The address that means all addresses of the node.
 ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104
 DEFAULT_PROTOCOL: Final = "TCP"
 
@@ -18,7 +18,7 @@ class HostPort(NamedTuple):
     port: int
 
     def conflicts_with(self, other: "HostPort") -> bool:
-        """Whether both cannot be had: same protocol and port, and the same address or one that means all."""
+        """Whether they exclude each other: same protocol and port, and the same address or one that means all."""
         if self.port != other.port or self.protocol != other.protocol:
             return False
         return self.ip == other.ip or ANY_ADDRESS in (self.ip, other.ip)
@@ -30,13 +30,13 @@ def host_port(ip: str, protocol: str, port: int) -> HostPort:
 
 
 def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
-    """The host ports a pod takes as long as it runs: those of its sidecars, then those of its containers."""
+    """The host ports a pod uses while it runs: those of its sidecars, then those of its containers."""
     sidecars = [container for container in spec.init_containers if container.is_sidecar]
     ports = [port for container in (*sidecars, *spec.containers) for port in container.ports]
     return tuple([host_port(each.host_ip, each.protocol, each.host_port) for each in ports if each.host_port > 0])
 
 
 def conflict(wanted: Iterable[HostPort], used: Iterable[HostPort]) -> bool:
-    """Whether one of the ports wanted conflicts with one of those in use."""
+    """Whether a wanted port conflicts with a used one."""
     used = tuple(used)
     return any(port.conflicts_with(other) for port in wanted for other in used)

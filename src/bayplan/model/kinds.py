@@ -1,15 +1,17 @@
-"""The kinds we know: from apiVersion and kind to the type, and from a type to its place in the API."""
+"""The supported kinds: from apiVersion and kind to the type, and from a type to its path in the API."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from bayplan.model.custom import ElasticQuota, PodGroup
+from bayplan.model.custom_resources import ElasticQuota, PodGroup
+from bayplan.model.events_and_leases import Event, Lease
+from bayplan.model.kube_object import KubeObject, ObjectError
 from bayplan.model.node import Namespace, Node
-from bayplan.model.objects import KubeObject, ObjectError
 from bayplan.model.persistent_volumes import PersistentVolume, PersistentVolumeClaim
 from bayplan.model.pod import Pod
-from bayplan.model.records import Event, Lease
+from bayplan.model.resource_claims import DeviceClass, ResourceClaim, ResourceClaimTemplate
+from bayplan.model.resource_slices import ResourceSlice
 from bayplan.model.storage import CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment
 from bayplan.model.workloads import (
     PodDisruptionBudget,
@@ -22,7 +24,7 @@ from bayplan.model.workloads import (
 
 
 class Kind(NamedTuple):
-    """A kind of object and where the API keeps it."""
+    """A kind of object and its place in the API."""
 
     api_version: str
     name: str
@@ -58,6 +60,10 @@ _TYPES: Final[tuple[type[KubeObject], ...]] = (
     Event,
     PodGroup,
     ElasticQuota,
+    ResourceClaim,
+    ResourceClaimTemplate,
+    ResourceSlice,
+    DeviceClass,
 )
 
 
@@ -73,7 +79,7 @@ KINDS: Final[Mapping[tuple[str, str], Kind]] = MappingProxyType(
 
 
 def decode_object(mapping: Mapping[str, Any]) -> KubeObject:
-    """Convert an object by its own apiVersion and kind. Raises ObjectError, also for a kind we do not know."""
+    """Convert an object by its own apiVersion and kind. Raises ObjectError, also for an unknown kind."""
     api_version, kind = str(mapping.get("apiVersion", "")), str(mapping.get("kind", ""))
     known = KINDS.get((api_version, kind))
     if known is None:

@@ -1,52 +1,51 @@
-"""Node, and Namespace, of which labels are all that placement needs."""
+"""Node, and Namespace, of which scheduling reads only the labels."""
 
 from typing import ClassVar
 
-from msgspec import field
-
-from bayplan.model.base import Part
-from bayplan.model.memo import cached_property
-from bayplan.model.meta import Condition, condition_of
-from bayplan.model.objects import KubeObject, ObjectError
-from bayplan.model.quantity_text import QuantityError
-from bayplan.model.resources import Resources, allocatable_resources
+from bayplan.model.kube_object import ApiStruct, Condition, KubeObject, ObjectError, cached_property, condition_of
+from bayplan.model.quantity import QuantityError
+from bayplan.model.read_only import EMPTY, freeze
+from bayplan.model.resource_requests import Resources, allocatable_resources
 from bayplan.model.taints import Taint
-from bayplan.model.volumes import QuantityText
+from bayplan.model.volume_sources import QuantityText
 
 
-class NodeSpec(Part, frozen=True, kw_only=True):
-    """How a node is meant to be used."""
+class NodeSpec(ApiStruct, frozen=True, kw_only=True):
+    """The specification of a node."""
 
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
     provider_id: str = ""
 
 
-class ContainerImage(Part, frozen=True, kw_only=True):
+class ContainerImage(ApiStruct, frozen=True, kw_only=True):
     """An image that is on the node, under all its names."""
 
     names: tuple[str, ...] = ()
     size_bytes: int = 0
 
 
-class AttachedVolume(Part, frozen=True, kw_only=True):
+class AttachedVolume(ApiStruct, frozen=True, kw_only=True):
     """A volume attached to the node."""
 
     name: str = ""
     device_path: str = ""
 
 
-class NodeStatus(Part, frozen=True, kw_only=True):
-    """What a node has and how it is."""
+class NodeStatus(ApiStruct, frozen=True, kw_only=True):
+    """The status of a node."""
 
-    capacity: dict[str, QuantityText] = field(default_factory=dict)
-    allocatable: dict[str, QuantityText] = field(default_factory=dict)
+    capacity: dict[str, QuantityText] = EMPTY
+    allocatable: dict[str, QuantityText] = EMPTY
     conditions: tuple[Condition, ...] = ()
     images: tuple[ContainerImage, ...] = ()
     declared_features: tuple[str, ...] = ()
     volumes_attached: tuple[AttachedVolume, ...] = ()
     volumes_in_use: tuple[str, ...] = ()
     phase: str = ""
+
+    def __post_init__(self) -> None:
+        freeze(self, "capacity", "allocatable")
 
 
 class Node(KubeObject, frozen=True, kw_only=True):
@@ -78,7 +77,7 @@ class Node(KubeObject, frozen=True, kw_only=True):
         return condition_of(self.status.conditions, type)
 
 
-class NamespaceStatus(Part, frozen=True, kw_only=True):
+class NamespaceStatus(ApiStruct, frozen=True, kw_only=True):
     """Active or Terminating."""
 
     phase: str = ""

@@ -1,7 +1,8 @@
-"""JSON null as Go reads it: null leaves the zero value, wherever it stands.
+"""JSON null as Go decodes it: null leaves the zero value, wherever it is.
 
-API servers rarely write null, so objects are decoded strictly first; only an object that failed is walked here,
-along its type, and decoded again. Where a type admits None (times, pointers) null stays what it is.
+In: decoded JSON and its type. Out: a copy without nulls. API servers rarely write null, so objects are decoded
+strictly first; only an object that fails comes here, and is then decoded again. Where a type allows None (times,
+pointers), null stays.
 """
 
 from typing import Any
@@ -13,7 +14,7 @@ _Type = inspect.Type
 
 
 def without_nulls(value: Any, cls: type[msgspec.Struct]) -> Any:
-    """A copy of the JSON of a `cls` in which every null that `cls` does not admit is a zero value."""
+    """A copy of the JSON of a `cls` in which every null that `cls` does not allow is a zero value."""
     return _clean(value, inspect.type_info(cls))
 
 
@@ -33,7 +34,7 @@ def _clean_struct(value: dict[str, Any], kind: inspect.StructType) -> dict[str, 
     fields = {field.encode_name: field.type for field in kind.fields}
     cleaned = {}
     for name, item in value.items():
-        if name not in fields or (item is None and not _admits_none(fields[name])):
+        if name not in fields or (item is None and not _allows_none(fields[name])):
             continue
         cleaned[name] = _clean(item, fields[name])
     return cleaned
@@ -41,7 +42,7 @@ def _clean_struct(value: dict[str, Any], kind: inspect.StructType) -> dict[str, 
 
 def _clean_item(item: Any, kind: _Type) -> Any:
     """An element of a list or map: unlike a field it cannot be dropped, so null becomes the zero value itself."""
-    if item is not None or _admits_none(kind):
+    if item is not None or _allows_none(kind):
         return _clean(item, kind)
     if isinstance(kind, inspect.StructType):
         return {}
@@ -49,19 +50,19 @@ def _clean_item(item: Any, kind: _Type) -> Any:
         return []
     if isinstance(kind, inspect.DictType):
         return {}
-    return 0 if _admits(kind, inspect.IntType) else ""
+    return 0 if _allows(kind, inspect.IntType) else ""
 
 
 def _not_none(union: inspect.UnionType) -> _Type:
-    """The branch of `T | None` that is not None; a union of scalars needs no walk, so any branch does."""
+    """The branch of `T | None` that is not None; in a union of scalars any branch will do."""
     return next(branch for branch in union.types if not isinstance(branch, inspect.NoneType))
 
 
-def _admits_none(kind: _Type) -> bool:
-    return _admits(kind, inspect.NoneType)
+def _allows_none(kind: _Type) -> bool:
+    return _allows(kind, inspect.NoneType)
 
 
-def _admits(kind: _Type, wanted: type[_Type]) -> bool:
+def _allows(kind: _Type, wanted: type[_Type]) -> bool:
     if isinstance(kind, inspect.UnionType):
         return any(isinstance(branch, wanted) for branch in kind.types)
     return isinstance(kind, wanted)

@@ -1,16 +1,13 @@
-"""PersistentVolume and PersistentVolumeClaim: storage and the claims on it."""
+"""PersistentVolume and PersistentVolumeClaim."""
 
 from typing import ClassVar, Final
 
-from msgspec import field
-
-from bayplan.model.affinity import NodeSelector
-from bayplan.model.base import Marker, Part
-from bayplan.model.meta import Condition, ObjectReference
-from bayplan.model.objects import KubeObject
+from bayplan.model.kube_object import ApiStruct, Condition, KubeObject, Marker, ObjectReference
+from bayplan.model.pod_fields import NodeSelector
 from bayplan.model.quantity import Quantity
+from bayplan.model.read_only import EMPTY, freeze
 from bayplan.model.resource_names import STORAGE
-from bayplan.model.volumes import (
+from bayplan.model.volume_sources import (
     ISCSI,
     RBD,
     AWSElasticBlockStore,
@@ -25,26 +22,26 @@ from bayplan.model.volumes import (
     VsphereVolume,
 )
 
-#: Older way to name a storage class; where present it wins over the field.
+#: The older way to name a storage class; it takes precedence over the field.
 _BETA_STORAGE_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 
 
-class VolumeNodeAffinity(Part, frozen=True, kw_only=True):
-    """The nodes from which a volume can be reached."""
+class VolumeNodeAffinity(ApiStruct, frozen=True, kw_only=True):
+    """The nodes that can access a volume."""
 
     required: NodeSelector | None = None
 
 
-class LocalVolume(Part, frozen=True, kw_only=True):
+class LocalVolume(ApiStruct, frozen=True, kw_only=True):
     """A disk of one node."""
 
     path: str = ""
 
 
-class PersistentVolumeSpec(Part, frozen=True, kw_only=True):
-    """What a volume is and who has claimed it."""
+class PersistentVolumeSpec(ApiStruct, frozen=True, kw_only=True):
+    """The specification of a volume, and the claim it is bound to."""
 
-    capacity: dict[str, QuantityText] = field(default_factory=dict)
+    capacity: dict[str, QuantityText] = EMPTY
     access_modes: tuple[str, ...] = ()
     claim_ref: ObjectReference | None = None
     persistent_volume_reclaim_policy: str = ""
@@ -66,8 +63,11 @@ class PersistentVolumeSpec(Part, frozen=True, kw_only=True):
     host_path: Marker | None = None
     nfs: Marker | None = None
 
+    def __post_init__(self) -> None:
+        freeze(self, "capacity")
 
-class PersistentVolumeStatus(Part, frozen=True, kw_only=True):
+
+class PersistentVolumeStatus(ApiStruct, frozen=True, kw_only=True):
     """Available, Bound, Released, Failed."""
 
     phase: str = ""
@@ -91,18 +91,21 @@ class PersistentVolume(KubeObject, frozen=True, kw_only=True):
 
     @property
     def storage(self) -> Quantity:
-        """How much the volume holds."""
+        """The capacity of the volume."""
         return Quantity.parse(self.spec.capacity.get(STORAGE))
 
 
-class PersistentVolumeClaimStatus(Part, frozen=True, kw_only=True):
-    """Pending, Bound or Lost, and what was got."""
+class PersistentVolumeClaimStatus(ApiStruct, frozen=True, kw_only=True):
+    """Pending, Bound or Lost, and what was provisioned."""
 
     phase: str = ""
     access_modes: tuple[str, ...] = ()
-    capacity: dict[str, QuantityText] = field(default_factory=dict)
+    capacity: dict[str, QuantityText] = EMPTY
     conditions: tuple[Condition, ...] = ()
     current_volume_attributes_class_name: str | None = None
+
+    def __post_init__(self) -> None:
+        freeze(self, "capacity")
 
 
 class PersistentVolumeClaim(KubeObject, frozen=True, kw_only=True):
@@ -117,10 +120,10 @@ class PersistentVolumeClaim(KubeObject, frozen=True, kw_only=True):
 
     @property
     def storage_class_name(self) -> str:
-        """The class, by annotation or field; empty if none was asked for."""
+        """The class, by annotation or field; empty if none was requested."""
         return self.annotations.get(_BETA_STORAGE_CLASS, self.spec.storage_class_name or "")
 
     @property
     def storage(self) -> Quantity:
-        """How much the claim asks for."""
+        """How much storage the claim requests."""
         return Quantity.parse(self.spec.resources.requests.get(STORAGE))

@@ -1,13 +1,13 @@
-"""Pod affinity, compiled: terms that tell whether another pod is one they speak of.
+"""Pod affinity, compiled: terms that match other pods.
 
-Keys in matchLabelKeys and mismatchLabelKeys need no care here: the API server has merged them into the selector.
+matchLabelKeys and mismatchLabelKeys need no handling here: the API server has merged them into the selector.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from bayplan.model.affinity import Affinity, PodAffinityTerm, WeightedPodAffinityTerm
-from bayplan.model.selectors import Selector, SelectorError, compile_selector
+from bayplan.model.label_selectors import Selector, SelectorError, compile_selector
+from bayplan.model.pod_fields import Affinity, PodAffinityTerm, WeightedPodAffinityTerm
 
 
 class AffinityTerm(NamedTuple):
@@ -21,14 +21,14 @@ class AffinityTerm(NamedTuple):
     def matches(
         self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str] | None
     ) -> bool:
-        """Whether a pod there with those labels is meant; unknown namespace labels (None) count as no labels."""
+        """Whether a pod there with those labels matches; unknown namespace labels (None) count as no labels."""
         if namespace in self.namespaces or self.namespace_selector.matches(namespace_labels or {}):
             return self.selector.matches(labels)
         return False
 
 
 class WeightedAffinityTerm(NamedTuple):
-    """A term and what it adds to a score."""
+    """A term and the weight it adds to a score."""
 
     weight: int
     term: AffinityTerm
@@ -55,7 +55,7 @@ def compile_affinity(affinity: Affinity | None, namespace: str) -> AffinityTerms
 
 
 def compile_readable_affinity(affinity: Affinity | None, namespace: str) -> tuple[AffinityTerms, tuple[str, ...]]:
-    """What can be read of a pod's terms, and what is wrong with the rest; a kind with an error has no terms."""
+    """The valid terms of a pod, and the errors of the others; a kind with an error has no terms."""
     if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
         return NO_TERMS, ()
     errors: list[str] = []
@@ -70,7 +70,7 @@ def compile_readable_affinity(affinity: Affinity | None, namespace: str) -> tupl
 
 
 def compile_term(term: PodAffinityTerm, namespace: str) -> AffinityTerm:
-    """Compile one term; one that names no namespaces in any way means the pod's own. Raises SelectorError."""
+    """Compile one term; a term that selects no namespaces means the pod's own. Raises SelectorError."""
     own = not term.namespaces and term.namespace_selector is None
     return AffinityTerm(
         selector=compile_selector(term.label_selector),

@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from bayplan.model.pod_spec import PodSpec, ResourceRequirements
-from bayplan.model.pod_status import PodStatus
+from bayplan.model.pod_fields import PodSpec, PodStatus, ResourceRequirements
 from bayplan.model.quantity import Quantity
 from bayplan.model.resource_names import CPU, MEMORY
-from bayplan.model.volumes import QuantityText
+from bayplan.model.volume_sources import QuantityText
 
 GUARANTEED: Final = "Guaranteed"
 BURSTABLE: Final = "Burstable"
@@ -25,8 +24,8 @@ def pod_qos(spec: PodSpec, status: PodStatus) -> str:
 def compute_qos(spec: PodSpec) -> str:
     """Guaranteed if cpu and memory are limited everywhere and requests equal limits; BestEffort if neither is set.
 
-    Requests of the pod as a whole, where there are any, decide alone. A pod whose own resources name no limits is
-    never Guaranteed, since then its requests have none to equal.
+    If there are pod-level resources, only they count. A pod whose pod-level resources have no limits is never
+    Guaranteed.
     """
     parts = _parts(spec)
     requests = _sum(part.requests for part in parts)

@@ -1,4 +1,4 @@
-"""What objects take of a ResourceQuota: the same sums for admission, which books, and its controller."""
+"""The usage of objects under a ResourceQuota, for the admission plugin and for the quota controller."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bayplan.model.times import time_of
 
 Object: TypeAlias = Mapping[str, Any]
 
-#: Kinds of the core group that are counted by their own name, too.
+#: Kinds of the core group that are also counted by their plain name.
 COUNTED: Final = (
     "pods", "services", "secrets", "configmaps", "persistentvolumeclaims", "replicationcontrollers",
     "resourcequotas",
@@ -32,7 +32,7 @@ _ONE: Final = Quantity(1)
 
 
 def kinds_of(names: Iterable[str]) -> set[tuple[str, str]]:
-    """The groups and plurals of the objects that resources of a quota speak of."""
+    """The groups and plurals of the objects that the resources of a quota refer to."""
     return {_kind_of(name) for name in names}
 
 
@@ -48,13 +48,13 @@ def _kind_of(name: str) -> tuple[str, str]:
 
 
 def usage(group: str, plural: str, obj: Object, now: float = 0.0) -> dict[str, Quantity]:
-    """What an object takes of a namespace's quota; *now* in seconds since 1970."""
+    """What an object uses of a namespace's quota; *now* in seconds since 1970."""
     use = {f"{_COUNT}{plural}.{group}" if group else f"{_COUNT}{plural}": _ONE}
     if group:
         return use
     match plural:
         case "pods":
-            # Pods that are over are objects still, and nothing else.
+            # A pod that has ended counts only as an object.
             return use | ({} if _is_over(obj, now) else _pod_usage(obj["spec"]))
         case "services":
             return use | {plural: _ONE} | _service_usage(obj["spec"])
@@ -67,7 +67,7 @@ def usage(group: str, plural: str, obj: Object, now: float = 0.0) -> dict[str, Q
 
 
 def _is_over(pod: Object, now: float) -> bool:
-    """Ended; or deleted and stuck, as on a node that is lost: nobody is to be kept from replacing it."""
+    """Ended; or past its deletion grace period, as on a lost node: its replacement must not be blocked."""
     metadata = pod["metadata"]
     deleted, grace = time_of(metadata.get("deletionTimestamp")), metadata.get("deletionGracePeriodSeconds")
     is_stuck = deleted is not None and grace is not None and now > deleted.timestamp() + grace
@@ -88,7 +88,7 @@ def _pod_usage(spec: Object) -> dict[str, Quantity]:
 
 
 def _pod_total(spec: Object, key: str) -> dict[str, Quantity]:
-    """Of all containers, unless the pod speaks for them, with its overhead; no limit and overhead is no limit."""
+    """The sum over containers, or the pod-level amount, plus overhead; overhead adds to an existing limit only."""
     texts = {**sum_over_containers(spec, key), **(spec.get("resources") or {}).get(key, {})}
     total = {name: Quantity.parse(text) for name, text in texts.items()}
     for name, text in (spec.get("overhead") or {}).items():
@@ -129,7 +129,7 @@ def _claim_usage(claim: Object) -> dict[str, Quantity]:
 
 
 def covers(quota: Object, pod: Object | None) -> bool:
-    """Whether a quota's scopes take in a pod; with None, any other object, which is in no scope."""
+    """Whether a quota's scopes include a pod; None means any other object, which is in no scope."""
     expressions = list(_scopes(quota.get("spec", {})))
     return not expressions or (pod is not None and all(_in_scope(each, pod) for each in expressions))
 
@@ -159,7 +159,7 @@ def _in_scope(expression: Object, pod: Object) -> bool:
 
 
 def _is_best_effort(pod: Object) -> bool:
-    """The server says so in every pod's status from the start."""
+    """The API server sets the class in every pod's status on creation."""
     return bool(pod["status"]["qosClass"] == "BestEffort")
 
 

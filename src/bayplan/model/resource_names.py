@@ -1,9 +1,9 @@
-"""Names of resources: which are extended, huge pages, attachable volumes; which the scheduler counts at all."""
+"""Names of resources: which are extended, huge pages or attachable volumes, and which the scheduler counts."""
 
 from functools import lru_cache
 from typing import Final
 
-from bayplan.model.validation import label_key_errors
+from bayplan.model.label_validation import label_key_errors
 
 CPU: Final = "cpu"
 MEMORY: Final = "memory"
@@ -48,13 +48,13 @@ def is_attachable_volume_resource_name(name: str) -> bool:
 
 
 def is_dra_extended_resource_name(name: str) -> bool:
-    """Whether devices of a device class may stand behind the resource."""
+    """Whether the resource may be backed by devices of a device class."""
     return is_extended_resource_name(name) or name.startswith(_DEVICE_CLASS)
 
 
 @lru_cache(maxsize=1024)
 def is_scalar_resource_name(name: str) -> bool:
-    """Whether the scheduler counts the resource beside cpu, memory, ephemeral-storage and pods."""
+    """Whether the scheduler counts the resource in addition to cpu, memory, ephemeral-storage and pods."""
     return (
         is_extended_resource_name(name)
         or is_huge_page_resource_name(name)
@@ -69,5 +69,5 @@ def is_counted_resource(name: str) -> bool:
 
 
 def is_pod_level_resource(name: str) -> bool:
-    """Whether a pod as a whole, rather than its containers, may request the resource."""
+    """Whether pod-level requests may have the resource."""
     return name in (CPU, MEMORY) or is_huge_page_resource_name(name)

@@ -2,31 +2,28 @@
 
 from typing import ClassVar
 
-from msgspec import field
-
-from bayplan.model.base import Part
-from bayplan.model.meta import LabelSelector
-from bayplan.model.objects import KubeObject
-from bayplan.model.volumes import QuantityText
+from bayplan.model.kube_object import ApiStruct, KubeObject, LabelSelector
+from bayplan.model.read_only import EMPTY, freeze
+from bayplan.model.volume_sources import QuantityText
 
 _STORAGE_V1 = "storage.k8s.io/v1"
 
 
-class TopologySelectorLabelRequirement(Part, frozen=True, kw_only=True):
+class TopologySelectorLabelRequirement(ApiStruct, frozen=True, kw_only=True):
     """A key and the values of it that are allowed."""
 
     key: str = ""
     values: tuple[str, ...] = ()
 
 
-class TopologySelectorTerm(Part, frozen=True, kw_only=True):
+class TopologySelectorTerm(ApiStruct, frozen=True, kw_only=True):
     """Requirements that must all hold."""
 
     match_label_expressions: tuple[TopologySelectorLabelRequirement, ...] = ()
 
 
 class StorageClass(KubeObject, frozen=True, kw_only=True):
-    """How volumes of this class are made, and where they may be."""
+    """How volumes of this class are provisioned, and in which topology."""
 
     KIND: ClassVar[str] = "StorageClass"
     API_VERSION: ClassVar[str] = _STORAGE_V1
@@ -34,10 +31,13 @@ class StorageClass(KubeObject, frozen=True, kw_only=True):
     NAMESPACED: ClassVar[bool] = False
 
     provisioner: str = ""
-    parameters: dict[str, str] = field(default_factory=dict)
+    parameters: dict[str, str] = EMPTY
     reclaim_policy: str | None = None
     volume_binding_mode: str | None = None
     allowed_topologies: tuple[TopologySelectorTerm, ...] = ()
+
+    def __post_init__(self) -> None:
+        freeze(self, "parameters")
 
     @property
     def waits_for_first_consumer(self) -> bool:
@@ -45,13 +45,13 @@ class StorageClass(KubeObject, frozen=True, kw_only=True):
         return self.volume_binding_mode == "WaitForFirstConsumer"
 
 
-class VolumeNodeResources(Part, frozen=True, kw_only=True):
-    """How many volumes of a driver a node takes; no count means no limit."""
+class VolumeNodeResources(ApiStruct, frozen=True, kw_only=True):
+    """How many volumes of a driver can be attached to a node; no count means no limit."""
 
     count: int | None = None
 
 
-class CSINodeDriver(Part, frozen=True, kw_only=True):
+class CSINodeDriver(ApiStruct, frozen=True, kw_only=True):
     """A driver that runs on the node."""
 
     name: str = ""
@@ -60,7 +60,7 @@ class CSINodeDriver(Part, frozen=True, kw_only=True):
     allocatable: VolumeNodeResources | None = None
 
 
-class CSINodeSpec(Part, frozen=True, kw_only=True):
+class CSINodeSpec(ApiStruct, frozen=True, kw_only=True):
     """The drivers of a node."""
 
     drivers: tuple[CSINodeDriver, ...] = ()
@@ -77,8 +77,8 @@ class CSINode(KubeObject, frozen=True, kw_only=True):
     spec: CSINodeSpec = CSINodeSpec()
 
 
-class CSIDriverSpec(Part, frozen=True, kw_only=True):
-    """What a driver wants of the scheduler."""
+class CSIDriverSpec(ApiStruct, frozen=True, kw_only=True):
+    """The fields of a driver that affect scheduling."""
 
     attach_required: bool | None = None
     storage_capacity: bool | None = None
@@ -97,7 +97,7 @@ class CSIDriver(KubeObject, frozen=True, kw_only=True):
 
 
 class CSIStorageCapacity(KubeObject, frozen=True, kw_only=True):
-    """How much storage of a class there is in a part of the topology."""
+    """The storage capacity of a class in a topology segment."""
 
     KIND: ClassVar[str] = "CSIStorageCapacity"
     API_VERSION: ClassVar[str] = _STORAGE_V1
@@ -109,28 +109,28 @@ class CSIStorageCapacity(KubeObject, frozen=True, kw_only=True):
     maximum_volume_size: QuantityText | None = None
 
 
-class VolumeAttachmentSource(Part, frozen=True, kw_only=True):
+class VolumeAttachmentSource(ApiStruct, frozen=True, kw_only=True):
     """The volume that is attached; None for an inline volume."""
 
     persistent_volume_name: str | None = None
 
 
-class VolumeAttachmentSpec(Part, frozen=True, kw_only=True):
-    """Who attaches what where."""
+class VolumeAttachmentSpec(ApiStruct, frozen=True, kw_only=True):
+    """The attacher, the volume and the node."""
 
     attacher: str = ""
     node_name: str = ""
     source: VolumeAttachmentSource = VolumeAttachmentSource()
 
 
-class VolumeAttachmentStatus(Part, frozen=True, kw_only=True):
-    """Whether it is done."""
+class VolumeAttachmentStatus(ApiStruct, frozen=True, kw_only=True):
+    """Whether the volume is attached."""
 
     attached: bool = False
 
 
 class VolumeAttachment(KubeObject, frozen=True, kw_only=True):
-    """A volume that is, or is to be, attached to a node."""
+    """A volume that is attached, or will be, to a node."""
 
     KIND: ClassVar[str] = "VolumeAttachment"
     API_VERSION: ClassVar[str] = _STORAGE_V1

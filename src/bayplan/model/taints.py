@@ -1,24 +1,24 @@
-"""Taints of nodes and tolerations of pods: which taint a toleration tolerates, which one stands in the way."""
+"""Taints of nodes and tolerations of pods: which taint a toleration tolerates, which taint is untolerated."""
 
 import re
 from collections.abc import Collection, Iterable
 
-from bayplan.model.base import Part
+from bayplan.model.kube_object import ApiStruct
 
 NO_SCHEDULE = "NoSchedule"
 PREFER_NO_SCHEDULE = "PreferNoSchedule"
 NO_EXECUTE = "NoExecute"
 
-#: The effects that keep a pod from a node, as against PreferNoSchedule, which only lowers its score.
+#: The effects that keep a pod off a node; PreferNoSchedule only lowers the score.
 DO_NOT_SCHEDULE_EFFECTS = frozenset({NO_SCHEDULE, NO_EXECUTE})
 
-#: Integers as a person writes them: no plus sign, no leading zeros, no minus zero.
+#: Canonical integers: no plus sign, no leading zeros, no minus zero.
 _CANONICAL_INTEGER = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
 _INT64 = range(-(2**63), 2**63)
 
 
-class Taint(Part, frozen=True, kw_only=True):
-    """A taint of a node: pods that do not tolerate it are kept away, by its effect."""
+class Taint(ApiStruct, frozen=True, kw_only=True):
+    """A taint of a node: its effect applies to pods that do not tolerate it."""
 
     key: str = ""
     value: str = ""
@@ -26,13 +26,13 @@ class Taint(Part, frozen=True, kw_only=True):
     time_added: str | None = None
 
     def __str__(self) -> str:
-        """`key=value:effect`, leaving out what is empty, as kubectl writes it."""
+        """`key=value:effect` without the empty parts, as kubectl writes it."""
         head = f"{self.key}={self.value}" if self.value else self.key
         return f"{head}:{self.effect}" if self.effect else head
 
 
-class Toleration(Part, frozen=True, kw_only=True):
-    """What a pod tolerates; an empty key or effect stands for all."""
+class Toleration(ApiStruct, frozen=True, kw_only=True):
+    """What a pod tolerates; an empty key or effect matches all."""
 
     key: str = ""
     operator: str = ""
@@ -84,7 +84,7 @@ def find_untolerated(
 
 
 def _compares(toleration: Toleration, taint: Taint) -> bool:
-    """Lt: the taint's number is below the toleration's; Gt: above. Anything but plain integers never compares."""
+    """Lt: the taint's number is below the toleration's; Gt: above. False unless both are canonical integers."""
     wanted, actual = _integer(toleration.value), _integer(taint.value)
     if wanted is None or actual is None:
         return False

@@ -1,4 +1,4 @@
-"""Times of objects: RFC 3339 text as instants that compare, and instants as the text the API expects."""
+"""Times of objects: RFC 3339 text to datetimes, and datetimes to the text the API expects."""
 
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -9,7 +9,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 @lru_cache(maxsize=65536)
 def parse_time(text: str) -> datetime:
-    """An instant from RFC 3339 text, with or without fractions of a second. Raises ValueError."""
+    """Parse RFC 3339 text, with or without fractions of a second. Raises ValueError."""
     parsed = datetime.fromisoformat(text)
     if parsed.tzinfo is None:
         raise ValueError(f"time without a zone: {text!r}")
@@ -17,7 +17,7 @@ def parse_time(text: str) -> datetime:
 
 
 def time_of(text: str | None) -> datetime | None:
-    """The instant of an optional time; null and nothing are no time."""
+    """Parse an optional time; None for null and for empty text. Raises ValueError."""
     return parse_time(text) if text else None
 
 
@@ -27,10 +27,10 @@ def micros_of(instant: datetime) -> int:
 
 
 def format_time(instant: datetime) -> str:
-    """An instant to the second, as metav1.Time is written."""
+    """To the second, as metav1.Time is written."""
     return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def format_micro_time(instant: datetime) -> str:
-    """An instant to the microsecond, as metav1.MicroTime is written: leases and events."""
+    """To the microsecond, as metav1.MicroTime is written: leases and events."""
     return instant.astimezone(UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"

@@ -1,20 +1,20 @@
-"""What stands behind pods: services and controllers, disruption budgets, priority classes."""
+"""Kinds that select or own pods: services, controllers, disruption budgets; and priority classes."""
 
 from typing import ClassVar
 
-from msgspec import field
-
-from bayplan.model.base import Part
-from bayplan.model.meta import LabelSelector
-from bayplan.model.objects import KubeObject
+from bayplan.model.kube_object import ApiStruct, KubeObject, LabelSelector
+from bayplan.model.read_only import EMPTY, freeze
 
 
-class ServiceSpec(Part, frozen=True, kw_only=True):
+class ServiceSpec(ApiStruct, frozen=True, kw_only=True):
     """The pods of a service."""
 
-    selector: dict[str, str] = field(default_factory=dict)
+    selector: dict[str, str] = EMPTY
     cluster_ip: str = ""
     type: str = ""
+
+    def __post_init__(self) -> None:
+        freeze(self, "selector")
 
 
 class Service(KubeObject, frozen=True, kw_only=True):
@@ -27,7 +27,7 @@ class Service(KubeObject, frozen=True, kw_only=True):
     spec: ServiceSpec = ServiceSpec()
 
 
-class ReplicaSetSpec(Part, frozen=True, kw_only=True):
+class ReplicaSetSpec(ApiStruct, frozen=True, kw_only=True):
     """The pods of a replica set."""
 
     replicas: int | None = None
@@ -44,7 +44,7 @@ class ReplicaSet(KubeObject, frozen=True, kw_only=True):
     spec: ReplicaSetSpec = ReplicaSetSpec()
 
 
-class StatefulSetSpec(Part, frozen=True, kw_only=True):
+class StatefulSetSpec(ApiStruct, frozen=True, kw_only=True):
     """The pods of a stateful set."""
 
     replicas: int | None = None
@@ -62,11 +62,14 @@ class StatefulSet(KubeObject, frozen=True, kw_only=True):
     spec: StatefulSetSpec = StatefulSetSpec()
 
 
-class ReplicationControllerSpec(Part, frozen=True, kw_only=True):
+class ReplicationControllerSpec(ApiStruct, frozen=True, kw_only=True):
     """The pods of a replication controller."""
 
     replicas: int | None = None
-    selector: dict[str, str] = field(default_factory=dict)
+    selector: dict[str, str] = EMPTY
+
+    def __post_init__(self) -> None:
+        freeze(self, "selector")
 
 
 class ReplicationController(KubeObject, frozen=True, kw_only=True):
@@ -79,7 +82,7 @@ class ReplicationController(KubeObject, frozen=True, kw_only=True):
     spec: ReplicationControllerSpec = ReplicationControllerSpec()
 
 
-class PodDisruptionBudgetSpec(Part, frozen=True, kw_only=True):
+class PodDisruptionBudgetSpec(ApiStruct, frozen=True, kw_only=True):
     """The pods that are protected; minAvailable and maxUnavailable are a number or a percentage."""
 
     min_available: int | str | None = None
@@ -88,19 +91,22 @@ class PodDisruptionBudgetSpec(Part, frozen=True, kw_only=True):
     unhealthy_pod_eviction_policy: str | None = None
 
 
-class PodDisruptionBudgetStatus(Part, frozen=True, kw_only=True):
-    """How many more of them may be disrupted, and which are being disrupted already (name: since when)."""
+class PodDisruptionBudgetStatus(ApiStruct, frozen=True, kw_only=True):
+    """How many more pods may be disrupted, and which already are (name: since when)."""
 
     observed_generation: int = 0
-    disrupted_pods: dict[str, str] = field(default_factory=dict)
+    disrupted_pods: dict[str, str] = EMPTY
     disruptions_allowed: int = 0
     current_healthy: int = 0
     desired_healthy: int = 0
     expected_pods: int = 0
 
+    def __post_init__(self) -> None:
+        freeze(self, "disrupted_pods")
+
 
 class PodDisruptionBudget(KubeObject, frozen=True, kw_only=True):
-    """A limit to the disruption of pods."""
+    """A limit on the disruption of pods."""
 
     KIND: ClassVar[str] = "PodDisruptionBudget"
     API_VERSION: ClassVar[str] = "policy/v1"

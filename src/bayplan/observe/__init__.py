@@ -1,1 +1,1 @@
-"""Observation: records of decisions, metrics, health, logs. Looks on; decides nothing."""
+"""Observability: records of decisions, metrics, health checks and logs. Nothing here affects a decision."""

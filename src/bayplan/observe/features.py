@@ -1,7 +1,7 @@
-"""Feature gates: those of Kubernetes 1.36 with their defaults, and what becomes of one that is set.
+"""Feature gates of Kubernetes 1.36 with their defaults, and the validation of gates that users set.
 
-Bayplan decides as kube-scheduler does with every gate at its default. A gate that a scheduler looks at can
-therefore not be changed; the others are for other components, and setting one has no effect here, or there.
+Bayplan decides as kube-scheduler does with every gate at its default. A gate that affects scheduling can therefore
+not be changed. The other gates are for other components: setting one has no effect here.
 """
 
 from __future__ import annotations
@@ -139,8 +139,8 @@ GATES: Final[Mapping[str, Gate]] = {
     ),
 }
 
-#: What kube-scheduler 1.36 looks at (`features.` in pkg/scheduler).
-_OF_A_SCHEDULER: Final = frozenset(
+#: The gates that kube-scheduler 1.36 reads (`features.` in pkg/scheduler).
+_OF_THE_SCHEDULER: Final = frozenset(
     """
     ClearingNominatedNodeNameAfterBinding CoordinatedLeaderElection DRAAdminAccess DRAConsumableCapacity
     DRADeviceBindingConditions DRADeviceTaintRules DRADeviceTaints DRAExtendedResource
@@ -158,14 +158,14 @@ _OF_A_SCHEDULER: Final = frozenset(
 
 
 class FeatureGates:
-    """Which gates are on."""
+    """Which gates are enabled."""
 
     def __init__(self, settings: Mapping[str, bool]) -> None:
         self._settings = dict(settings)
 
     @classmethod
     def parse(cls, items: Iterable[str]) -> FeatureGates:
-        """Read `Name=true`, or `kube:Name=true`; ValueError says what is wrong with one."""
+        """Parse `Name=true` or `kube:Name=true`; raises ValueError for the first invalid one."""
         settings: dict[str, bool] = {}
         for item in items:
             name, equals, text = item.rpartition(":")[2].partition("=")
@@ -184,7 +184,7 @@ class FeatureGates:
         return self._settings.get(name, GATES[name].default)
 
     def __iter__(self) -> Iterator[tuple[str, str, bool]]:
-        """(name, stage, whether it is on), for kubernetes_feature_enabled."""
+        """(name, stage, is enabled), for kubernetes_feature_enabled."""
         return ((name, gate.stage, self.is_enabled(name)) for name, gate in GATES.items())
 
 
@@ -203,7 +203,7 @@ def _problem(name: str, value: bool) -> str:
         return ""
     if name in ("AllAlpha", "AllBeta"):
         return f"{name}={_go(value)} would change what the scheduler decides; name the gates of other components"
-    if name in _OF_A_SCHEDULER:
+    if name in _OF_THE_SCHEDULER:
         return (
             f"{name}={_go(value)}: Bayplan decides with this gate as it is in 1.36 by default, {_go(gate.default)}"
         )

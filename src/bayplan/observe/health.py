@@ -1,4 +1,4 @@
-"""Health checks, and how /livez, /readyz and /healthz tell of them. Pure: the server asks, this answers."""
+"""Health checks, and the reports of them on /livez, /readyz and /healthz. No I/O: the server sends the reports."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Final, NamedTuple
 
 from bayplan.observe import klog
-from bayplan.observe.instruments import STABLE, Counter, Gauge, Registry
+from bayplan.observe.instruments import STABLE, Counter, Gauge, MetricsRegistry
 
 log = klog.get_logger("bayplan.observe")
 
-#: Says what is wrong; None if nothing is.
+#: Returns why the check fails; None if it passes.
 Probe = Callable[[], str | None]
 
 
@@ -19,18 +19,18 @@ class Check(NamedTuple):
     probe: Probe
 
 
-#: What is checked where nothing else is: that somebody answers.
+#: The check of a path that has no other: the process responds.
 PING: Final = Check("ping", lambda: None)
 
 
-class Report(NamedTuple):
+class HealthReport(NamedTuple):
     is_healthy: bool
-    #: Line by line; why a check failed is in the log, because anybody may read this.
+    #: One line per check. Why a check failed is only logged, because no authorization is needed to read this.
     text: str
 
 
 class HealthResults:
-    """How checks went, for /metrics/slis."""
+    """The metrics of the checks, for /metrics/slis."""
 
     def __init__(self) -> None:
         self._last = Gauge(
@@ -48,7 +48,7 @@ class HealthResults:
             "status",
             stability=STABLE,
         )
-        self.registry = Registry()
+        self.registry = MetricsRegistry()
         self.registry.add(self._last, self._total)
 
     def note(self, kind: str, name: str, *, succeeded: bool) -> None:
@@ -64,7 +64,7 @@ class HealthChecks:
         self._checks = tuple(checks) or (PING,)
         self._results = results
 
-    def report(self, excluded: Collection[str] = ()) -> Report:
+    def report(self, excluded: Collection[str] = ()) -> HealthReport:
         lines: list[str] = []
         failures: dict[str, str] = {}
         for name, probe in self._checks:
@@ -85,12 +85,12 @@ class HealthChecks:
         if failures:
             log.info("Health check failed", v=2, kind=self.kind, failed=failures)
         lines.append(f"{self.kind} check {'failed' if failures else 'passed'}")
-        return Report(not failures, "".join(f"{line}\n" for line in lines))
+        return HealthReport(not failures, "".join(f"{line}\n" for line in lines))
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(check.name for check in self._checks)
 
     def probe(self, name: str) -> str | None:
-        """What is wrong with one of `names`; None if nothing is."""
+        """Run one of the checks in `names`: why it fails; None if it passes."""
         return next(check.probe for check in self._checks if check.name == name)()

@@ -1,14 +1,15 @@
 """Instruments: counters, gauges and histograms that cost a fraction of a microsecond to use.
 
 The hot path counts in plain numbers, without locks, because everything runs on one event loop; prometheus-client's
-own metrics would take several times as long. It writes the text when somebody scrapes: a `Registry` here is one of
-its collectors.
+own metrics would take several times as long. That library only writes the text at a scrape: a `MetricsRegistry` is
+one of its collectors.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from typing import Final, Generic, TypeVar
 
 from prometheus_client.core import CollectorRegistry, Metric
@@ -33,7 +34,7 @@ def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
 
 
 class Number:
-    """One line of a counter or a gauge."""
+    """The value of a counter or a gauge for one set of labels."""
 
     __slots__ = ("value",)
 
@@ -48,13 +49,13 @@ class Number:
 
 
 class Distribution:
-    """One set of labels of a histogram."""
+    """The buckets of a histogram for one set of labels."""
 
     __slots__ = ("_bounds", "counts", "sum")
 
     def __init__(self, bounds: tuple[float, ...]) -> None:
         self._bounds = bounds
-        #: Observations per bucket, not added up; the last one is beyond every bound.
+        #: Observations per bucket, not cumulative; the last bucket is above every bound.
         self.counts = [0] * (len(bounds) + 1)
         self.sum = 0.0
 
@@ -62,24 +63,21 @@ class Distribution:
         self.counts[bisect_left(self._bounds, value)] += 1
         self.sum += value
 
-    @property
-    def count(self) -> int:
-        return sum(self.counts)
-
 
 C = TypeVar("C", Number, Distribution)
 
 
 class Family(Generic[C]):
-    """A metric with its label names; `labels` gives the one to count with, the same object every time."""
+    """A metric with its label names; `labels` gives the child to count with, always the same object."""
 
     kind: str = ""
 
-    def __init__(self, name: str, text: str, *labels: str, stability: str = "") -> None:
+    def __init__(self, name: str, text: str, *labels: str, new: Callable[[], C], stability: str = "") -> None:
+        """*new* creates a child."""
         self.name: Final = name
         self.text: Final = f"[{stability}] {text}" if stability else text
         self.label_names: Final = labels
-        self.stability: Final = stability
+        self._new: Final[Callable[[], C]] = new
         self._children: dict[tuple[str, ...], C] = {}
 
     def labels(self, *values: str) -> C:
@@ -87,31 +85,28 @@ class Family(Generic[C]):
         if child is None:
             if len(values) != len(self.label_names):
                 raise ValueError(f"{self.name} has the labels {self.label_names}, not {len(values)} of them")
-            child = self._children[values] = self._make()
+            child = self._children[values] = self._new()
         return child
 
     def clear(self) -> None:
-        """Forget every line: for gauges that are worked out anew at every scrape."""
+        """Drop all children: for gauges that are computed at every scrape."""
         self._children.clear()
 
     def __iter__(self) -> Iterator[tuple[dict[str, str], C]]:
         for values, child in self._children.items():
             yield dict(zip(self.label_names, values, strict=True)), child
 
-    def _make(self) -> C:
-        raise NotImplementedError
-
     def collect(self) -> Metric:
-        """The family as prometheus-client wants it."""
+        """The family in prometheus-client's form."""
         raise NotImplementedError
 
 
 class _Numbers(Family[Number]):
-    def _make(self) -> Number:
-        return Number()
+    def __init__(self, name: str, text: str, *labels: str, stability: str = "") -> None:
+        super().__init__(name, text, *labels, new=Number, stability=stability)
 
     def collect(self) -> Metric:
-        # prometheus-client puts the ending of a counter's name there itself.
+        # prometheus-client adds the suffix of a counter's name itself.
         metric = Metric(
             self.name.removesuffix("_total") if self.kind == "counter" else self.name, self.text, self.kind
         )
@@ -140,12 +135,9 @@ class Histogram(Family[Distribution]):
     def __init__(
         self, name: str, text: str, *labels: str, buckets: tuple[float, ...], stability: str = ""
     ) -> None:
-        super().__init__(name, text, *labels, stability=stability)
+        super().__init__(name, text, *labels, new=partial(Distribution, buckets), stability=stability)
         self.bounds: Final = buckets
         self._bound_texts = (*(_go_text(bound) for bound in buckets), "+Inf")
-
-    def _make(self) -> Distribution:
-        return Distribution(self.bounds)
 
     def collect(self) -> Metric:
         metric = Metric(self.name, self.text, self.kind)
@@ -160,13 +152,13 @@ class Histogram(Family[Distribution]):
 
 
 def _go_text(bound: float) -> str:
-    """As Go prints it: `1`, where prometheus-client writes `1.0`; rules and dashboards compare the text."""
+    """As Go prints it: `1`, where prometheus-client writes `1.0`. Rules and dashboards compare the text."""
     text: str = floatToGoString(bound)  # type: ignore[no-untyped-call]
     return text.removesuffix(".0")
 
 
-class Registry(Collector):
-    """Families, in the order of their names. Those that have counted nothing yet are left out, as in Go."""
+class MetricsRegistry(Collector):
+    """Families, in the order of their names. Families without children are left out, as in Go."""
 
     def __init__(self, disabled: Collection[str] = ()) -> None:
         """*disabled*: names of families that are not shown."""
@@ -179,21 +171,18 @@ class Registry(Collector):
     def add(self, *families: Family[Number] | Family[Distribution]) -> None:
         for family in families:
             if family.name in self._families:
-                raise ValueError(f"there is a metric {family.name} already")
+                raise ValueError(f"the metric {family.name} is registered already")
             self._families[family.name] = family
             if not family.label_names:
-                family.labels()  # a metric without labels is there from the start, and 0
+                family.labels()  # a metric without labels exists from the start, and is 0
 
     def before_scrape(self, refresh: Callable[[], None]) -> None:
-        """Call *refresh* ahead of every scrape: it sets gauges to what is the case then."""
+        """Call *refresh* before every scrape, to set gauges."""
         self._before.append(refresh)
 
     def register(self, collector: Callable[[CollectorRegistry], object]) -> None:
-        """Add a collector of prometheus-client; *collector* is given the registry to join."""
+        """Add a collector of prometheus-client; *collector* is called with the registry to add itself to."""
         collector(self._exposed)
-
-    def get(self, name: str) -> Family[Number] | Family[Distribution] | None:
-        return self._families.get(name)
 
     def collect(self) -> Iterator[Metric]:
         for refresh in self._before:
@@ -204,5 +193,5 @@ class Registry(Collector):
                 yield metric
 
     def text(self) -> bytes:
-        """Everything, in Prometheus' text format."""
+        """All metrics, in Prometheus' text format."""
         return generate_latest(self._exposed)

@@ -1,7 +1,7 @@
 """The scheduler's metrics, with the names, labels, buckets and stability of kube-scheduler 1.36.
 
-Here they are as data; `observers` fills them in. What kube-scheduler has and a scheduler in Python has no use for
-(Go's runtime, opportunistic batching, pod groups) is in docs/guides/running.md.
+Definitions only; `observers` sets the values. The metrics of kube-scheduler that are missing here (Go's runtime,
+opportunistic batching, pod groups) are listed in docs/guides/running.md.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ AnyFamily = Family[Number] | Family[Distribution]
 
 
 class SchedulerFamilies:
-    """One attribute per metric, named as it is without `scheduler_`."""
+    """One attribute per metric, with its name without `scheduler_`."""
 
     def __init__(self) -> None:
         # --- attempts -----------------------------------------------------------------------------
@@ -113,6 +113,14 @@ class SchedulerFamilies:
             buckets=_ATTEMPT,
             stability=BETA,
         )
+        self.plugin_stalls_total = Counter(
+            "bayplan_plugin_stalls_total",
+            "Number of times that a plugin, or code of unknown origin, has held up the scheduler for a second or "
+            "longer without returning.",
+            "plugin",
+            "extension_point",
+            stability=ALPHA,
+        )
         # --- queue --------------------------------------------------------------------------------
         self.pending_pods = Gauge(
             "scheduler_pending_pods",
@@ -177,7 +185,7 @@ class SchedulerFamilies:
             "result",
             stability=ALPHA,
         )
-        # --- extenders, of which kube-scheduler counts no more than goroutines --------------------
+        # --- extenders, for which kube-scheduler has no metric but goroutines ---------------------
         self.extender_request_duration = Histogram(
             "bayplan_extender_client_request_duration_seconds",
             "Latency of requests to extenders, by the verb and whether a usable answer came.",
@@ -206,7 +214,7 @@ class SchedulerFamilies:
 
 
 class ProcessFamilies:
-    """What every Kubernetes component has."""
+    """The metrics that every Kubernetes component has."""
 
     def __init__(self) -> None:
         self.build_info = Gauge(

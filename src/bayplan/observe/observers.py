@@ -1,15 +1,15 @@
-"""Observers: what the stations tell about their work, turned into metrics.
+"""Observers: turn what happens in the scheduler into metrics.
 
-The stations know protocols only (`framework.Observer`, `queue.QueueObserver`, `cycle.AttemptObserver`), and
-nothing here knows the stations: a scheduler without metrics is one without observers. Everything on the way of a
-pod is a few additions; what can be asked for is asked for when somebody scrapes.
+The other packages know protocols only (`framework.Observer`, `queue.QueueObserver`,
+`core.stations.AttemptObserver`), which are implemented here without importing them: a scheduler without metrics is
+one without observers. A pod costs a few additions; gauges are set at a scrape where possible.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from typing import Any, Final, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -18,30 +18,32 @@ from bayplan.observe.metrics import SchedulerFamilies
 
 #: upstream pluginMetricsSamplePercent: the share of the cycles in which plugins are timed one by one.
 PLUGIN_SAMPLE_SHARE: Final = 0.1
-#: upstream getAttemptsLabel: what is above is one value.
+#: upstream getAttemptsLabel: from here on there is one label for all.
 MAX_ATTEMPTS_LABEL: Final = 15
-#: Sets of plugins that skip a pod; there are not nearly as many.
-MAX_SETS: Final = 1024
-#: Work that kube-scheduler hands to goroutines and a cycle does itself here.
 PRIORITIZING_EXTENDER: Final = "prioritizing_extender"
+#: Durations are added to their histograms at a scrape, or when there are more than this: on the way of a pod an
+#: entry in a list is all that they cost.
+MAX_BUFFERED: Final = 4096
+#: Work for which kube-scheduler starts goroutines, and which the scheduling cycle does itself here.
 IN_THE_CYCLE: Final = ("Filter", "Score", "InterPodAffinity", "DefaultPreemption")
 
 
-class Switch(Protocol):
-    """Where plugins are called: the framework's Caller. None switches timing off."""
+class Observable(Protocol):
+    """The framework's plugin caller."""
 
+    #: Gets the time of every call; None for none.
     observer: Any
 
 
 class Named(Protocol):
-    """A plugin on an extension point, to those who only want its name."""
+    """A plugin on an extension point, of which only the name is read."""
 
     @property
     def name(self) -> str: ...
 
 
-class Info(Protocol):
-    """What is read of a queued pod."""
+class AttemptedPod(Protocol):
+    """The queue's QueuedPodInfo, as far as it is read here."""
 
     attempts: int
     initial_attempt_timestamp: float | None
@@ -54,51 +56,63 @@ class ProfileObserver:
     def __init__(self, families: SchedulerFamilies, profile: str) -> None:
         self._families = families
         self._profile = profile
-        self._points: dict[tuple[str, int], Distribution] = {}
-        self._plugins: dict[tuple[str, str, int], Distribution] = {}
+        #: Measured, but not yet in a histogram: (point, code's label, seconds).
+        self._points: list[tuple[str, str, float]] = []
+        #: The same for plugins: (point, plugin, code's label, seconds).
+        self._plugins: list[tuple[str, str, str, float]] = []
 
     def point_done(self, point: str, code: Any, seconds: float) -> None:
-        distribution = self._points.get((point, code))
-        if distribution is None:
-            distribution = self._families.extension_point_duration.labels(point, code.label, self._profile)
-            self._points[point, code] = distribution
-        distribution.observe(seconds)
+        self._points.append((point, code.label, seconds))
 
     def plugin_called(self, point: str, plugin: str, code: Any, seconds: float) -> None:
-        distribution = self._plugins.get((point, plugin, code))
-        if distribution is None:
-            distribution = self._families.plugin_execution_duration.labels(plugin, point, code.label)
-            self._plugins[point, plugin, code] = distribution
-        distribution.observe(seconds)
+        self._plugins.append((point, plugin, code.label, seconds))
 
+    def filter_done(self, label: str, seconds: float) -> None:
+        self._points.append(("Filter", label, seconds))
 
-class _Asked(NamedTuple):
-    """The counters of the plugins that have something to say about a pod."""
+    @property
+    def is_full(self) -> bool:
+        return len(self._points) > MAX_BUFFERED or len(self._plugins) > MAX_BUFFERED
 
-    pre_filter: Sequence[Number]
-    filter: Sequence[tuple[str, Number]]
+    def flush(self) -> None:
+        """Add what was measured to the histograms."""
+        durations = self._families.extension_point_duration
+        for point, label, seconds in self._points:
+            durations.labels(point, label, self._profile).observe(seconds)
+        durations = self._families.plugin_execution_duration
+        for point, plugin, label, seconds in self._plugins:
+            durations.labels(plugin, point, label).observe(seconds)
+        self._points.clear()
+        self._plugins.clear()
 
 
 class ProfileMetrics:
-    """What an attempt of one profile counts."""
+    """The metrics of the attempts of one profile."""
 
-    def __init__(self, families: SchedulerFamilies, profile: str, on: Callable[[str], Iterable[Named]]) -> None:
+    def __init__(
+        self,
+        families: SchedulerFamilies,
+        profile: str,
+        on: Callable[[str], Iterable[Named]],
+        observer: ProfileObserver,
+    ) -> None:
         """*on* gives the plugins on an extension point."""
-        self._pre_filter = self._numbers(families, profile, "PreFilter", on("preFilter"))
-        self._filter = self._numbers(families, profile, "Filter", on("filter"))
-        self._pre_score = self._numbers(families, profile, "PreScore", on("preScore"))
-        self._score = dict(self._numbers(families, profile, "Score", on("score")))
-        self._preempts = any(bound.name == "DefaultPreemption" for bound in on("postFilter"))
+        self._observer = observer
+        #: Measured, but not yet in the histogram.
+        self._decision_seconds: list[float] = []
+        self._pre_filter = self._counters(families, profile, "PreFilter", on("preFilter"))
+        self._filter = self._counters(families, profile, "Filter", on("filter"))
+        self._pre_score = self._counters(families, profile, "PreScore", on("preScore"))
+        self._score = dict(self._counters(families, profile, "Score", on("score")))
+        self._preempts = any(plugin.name == "DefaultPreemption" for plugin in on("postFilter"))
         self._preemption_attempts = families.preemption_attempts_total.labels()
         self._victims = families.preemption_victims.labels()
         self._algorithm = families.scheduling_algorithm_duration.labels()
         self._results: dict[str, tuple[Number, Distribution]] = {}
-        self._by_skipped: dict[frozenset[str], _Asked] = {}
-        self._filter_times: dict[str, Distribution] = {}
         self._families, self._profile = families, profile
 
     @staticmethod
-    def _numbers(
+    def _counters(
         families: SchedulerFamilies, profile: str, point: str, plugins: Iterable[Named]
     ) -> Sequence[tuple[str, Number]]:
         total = families.plugin_evaluation_total
@@ -106,59 +120,42 @@ class ProfileMetrics:
 
     def decided(self, state: Any, decision: Any) -> None:
         record = decision.record
-        self._algorithm.observe(record.seconds)
-        asked = self._asked(state.skip_filter)
-        for number in asked.pre_filter:
-            number.value += 1
+        self._decision_seconds.append(record.seconds)
         for step, seconds in record.steps:
             if step == "Filter":
-                self._filter_done(decision.status, seconds, succeeded=record.filter is not None)
+                # Filter has no status of its own: if no node fits, that is the pod's status, and Filter succeeded.
+                status = decision.status
+                succeeded = record.filter is not None or status.is_success or status.is_rejection
+                self._observer.filter_done("Success" if succeeded else "Error", seconds)
             elif step == "PostFilter" and self._preempts:
                 self._preemption_attempts.value += 1
-        if record.filter is not None:
-            self._count_filter(record.filter, asked)
-        if decision.scores is not None:
-            self._count_scores(state.skip_score, decision.scores)
         if decision.victims:
             self._victims.observe(len(decision.victims))
+        self._count_evaluations(state, record.filter, decision.scores)
 
-    def _asked(self, skipped: Set[str]) -> _Asked:
-        """The plugins that do not skip the pod; few sets of them come up again and again."""
-        key = frozenset(skipped)
-        asked = self._by_skipped.get(key)
-        if asked is None:
-            named = [(name, number) for name, number in self._filter if name not in key]
-            asked = _Asked([number for name, number in self._pre_filter if name not in key], named)
-            if len(self._by_skipped) < MAX_SETS:
-                self._by_skipped[key] = asked
-        return asked
-
-    def _filter_done(self, status: Any, seconds: float, *, succeeded: bool) -> None:
-        """Filter has no status of its own: that no node fits is the pod's, and a success of Filter."""
-        label = "Success" if succeeded or status.is_success or status.is_rejection else "Error"
-        done = self._filter_times.get(label)
-        if done is None:
-            duration = self._families.extension_point_duration
-            done = self._filter_times[label] = duration.labels("Filter", label, self._profile)
-        done.observe(seconds)
-
-    @staticmethod
-    def _count_filter(outcome: Any, asked: _Asked) -> None:
-        """A plugin is asked about the nodes that no plugin before it has rejected."""
-        n_left = len(outcome.nodes)
-        n_rejected = {entry.plugin: int(np.count_nonzero(entry.where)) for entry in outcome.decided}
-        for name, number in asked.filter:
-            number.value += n_left
-            if name in n_rejected:
-                n_left -= n_rejected[name]
-
-    def _count_scores(self, skipped: Set[str], scores: Any) -> None:
-        for name, number in self._pre_score:
+    def _count_evaluations(self, state: Any, outcome: Any, scores: Any) -> None:
+        """Count how often each plugin ran: PreFilter and PreScore once, Filter and Score once per node."""
+        skipped = state.skip_filter
+        for name, number in self._pre_filter:
             if name not in skipped:
                 number.value += 1
-        n_nodes = len(scores.nodes)
-        for name in scores.by_plugin:
-            self._score[name].value += n_nodes
+        if outcome is not None:
+            # A Filter plugin runs for the nodes that no plugin before it has rejected.
+            n_left = len(outcome.nodes)
+            n_rejected: dict[str, int] = {}
+            for entry in outcome.decided:
+                n_rejected[entry.plugin] = int(np.count_nonzero(entry.where))
+            for name, number in self._filter:
+                if name not in skipped:
+                    number.value += n_left
+                    n_left -= n_rejected.get(name, 0)
+        if scores is not None:
+            for name, number in self._pre_score:
+                if name not in state.skip_score:
+                    number.value += 1
+            n_nodes = len(scores.nodes)
+            for name in scores.by_plugin:
+                self._score[name].value += n_nodes
 
     def ended(self, result: str, seconds: float) -> None:
         counters = self._results.get(result)
@@ -169,20 +166,30 @@ class ProfileMetrics:
             )
         counters[0].value += 1
         counters[1].observe(seconds)
+        if self._observer.is_full:
+            self.flush()
+
+    def flush(self) -> None:
+        """Add what was measured to the histograms."""
+        for seconds in self._decision_seconds:
+            self._algorithm.observe(seconds)
+        self._decision_seconds.clear()
+        self._observer.flush()
 
 
 class SchedulerMetrics:
-    """Implements `queue.QueueObserver` and `cycle.AttemptObserver`, and makes the observers of the profiles."""
+    """Implements `queue.QueueObserver` and `core.stations.AttemptObserver`; creates the observers of profiles."""
 
     def __init__(self, now: Callable[[], float], rng: Callable[[], float] = random.random) -> None:
-        """*now* is the scheduler's clock: pods have waited since a time of it."""
+        """*now* is the scheduler's clock, which the timestamps of queued pods are from."""
         self.families = SchedulerFamilies()
         self._now = now
         self._rng = rng
         self._observers: dict[str, ProfileObserver] = {}
         self._profiles: dict[str, ProfileMetrics] = {}
-        self._switches: dict[str, Switch] = {}
+        self._callers: dict[str, Observable] = {}
         self._queued: dict[tuple[str, str], Number] = {}
+        self._events: dict[str, Distribution] = {}
         self._attempts = self.families.pod_scheduling_attempts.labels()
         self._after_flush = self.families.pod_scheduled_after_flush_total.labels()
         for operation in (*IN_THE_CYCLE, "binding"):
@@ -194,16 +201,16 @@ class SchedulerMetrics:
         """For the plugins of *profile*."""
         return self._observers.setdefault(profile, ProfileObserver(self.families, profile))
 
-    def add_profile(self, profile: str, on: Callable[[str], Iterable[Named]], switch: Switch) -> None:
-        """*on* gives the profile's plugins on an extension point, *switch* is where they are called."""
-        self._profiles[profile] = ProfileMetrics(self.families, profile, on)
-        self._switches[profile] = switch
+    def add_profile(self, profile: str, on: Callable[[str], Iterable[Named]], caller: Observable) -> None:
+        """*on* gives the profile's plugins on an extension point; *caller* calls them."""
+        self._profiles[profile] = ProfileMetrics(self.families, profile, on, self.observer(profile))
+        self._callers[profile] = caller
 
     # --- attempts ---------------------------------------------------------------------------------
 
     def started(self, profile: str) -> None:
         sampled = self._rng() < PLUGIN_SAMPLE_SHARE
-        self._switches[profile].observer = self._observers[profile] if sampled else None
+        self._callers[profile].observer = self._observers[profile] if sampled else None
 
     def decided(self, profile: str, state: Any, decision: Any) -> None:
         self._profiles[profile].decided(state, decision)
@@ -211,7 +218,7 @@ class SchedulerMetrics:
     def failed(self, profile: str, *, is_rejection: bool, seconds: float) -> None:
         self._profiles[profile].ended("unschedulable" if is_rejection else "error", seconds)
 
-    def bound(self, profile: str, info: Info, seconds: float) -> None:
+    def bound(self, profile: str, info: AttemptedPod, seconds: float) -> None:
         self._profiles[profile].ended("scheduled", seconds)
         self._attempts.observe(info.attempts)
         if info.initial_attempt_timestamp is not None:
@@ -221,6 +228,10 @@ class SchedulerMetrics:
             self.families.pod_scheduling_sli_duration.labels(label).observe(waited)
         if info.was_flushed:
             self._after_flush.value += 1
+
+    def stalled(self, plugin: str, point: str) -> None:
+        """*plugin* does not return; both are empty if it is not known what holds up the scheduler."""
+        self.families.plugin_stalls_total.labels(plugin, point).inc()
 
     def waited_on_permit(self, code: Any, seconds: float) -> None:
         self.families.permit_wait_duration.labels(code.label).observe(seconds)
@@ -232,11 +243,11 @@ class SchedulerMetrics:
 
     # --- extenders --------------------------------------------------------------------------------
 
-    def extender_asked(self, extender: str, *, prioritizes: bool) -> None:
+    def extender_called(self, extender: str, *, prioritizes: bool) -> None:
         if prioritizes:
             self.families.goroutines.labels(PRIORITIZING_EXTENDER).inc()
 
-    def extender_answered(
+    def extender_responded(
         self, extender: str, verb: str, seconds: float, *, failed: bool, prioritizes: bool
     ) -> None:
         if prioritizes:
@@ -256,9 +267,17 @@ class SchedulerMetrics:
         self.families.unschedulable_pods.labels(plugin, profile).inc(change)
 
     def event_handled(self, event: str, seconds: float) -> None:
-        self.families.event_handling_duration.labels(event).observe(seconds)
+        distribution = self._events.get(event)
+        if distribution is None:
+            distribution = self._events[event] = self.families.event_handling_duration.labels(event)
+        distribution.observe(seconds)
 
     # --- at a scrape ------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Add what was measured since the last scrape to the histograms."""
+        for metrics in self._profiles.values():
+            metrics.flush()
 
     def set_sizes(
         self,
@@ -268,12 +287,12 @@ class SchedulerMetrics:
         in_flight: Mapping[str, int],
         n_binding: int,
     ) -> None:
-        """How things stand: pods per queue, what the cache holds, events kept for pods in flight, binds."""
+        """Set the gauges: pods per queue, cache size, events logged for pods in flight, binding cycles."""
         for queue, count in pending.items():
             self.families.pending_pods.labels(queue).set(count)
         for kind, count in cache.items():
             self.families.cache_size.labels(kind).set(count)
-        # An event that was kept once and is not any more is 0, as in Go.
+        # An event that is not logged any more is 0, as in Go.
         for _, number in self.families.inflight_events:
             number.set(0)
         for event, count in in_flight.items():

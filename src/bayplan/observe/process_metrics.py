@@ -1,4 +1,4 @@
-"""The metrics that every Kubernetes component has: its build, its requests, its gates, its lease."""
+"""The metrics that every Kubernetes component has: its build, API requests, feature gates and lease."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Final
 
 from prometheus_client import ProcessCollector
 
-from bayplan.observe.instruments import Distribution, Number, Registry
+from bayplan.observe.instruments import Distribution, MetricsRegistry, Number
 from bayplan.observe.metrics import ProcessFamilies
 from bayplan.version import __version__
 
-#: Whose language we speak, to the bit.
+#: The Kubernetes version that Bayplan is compatible with.
 KUBERNETES: Final = "1.36.4"
 
 
 class ProcessMetrics:
-    """Implements `client.RequestObserver`."""
+    """Implements `client.transport.RequestObserver`."""
 
     def __init__(self, gates: Iterable[tuple[str, str, bool]] = ()) -> None:
         self.families = ProcessFamilies()
-        self._answers: dict[tuple[str, str, int | None], tuple[Number, Distribution]] = {}
+        self._responses: dict[tuple[str, str, int | None], tuple[Number, Distribution]] = {}
         for name, stage, enabled in gates:
             self.families.feature_enabled.labels(name, stage).set(int(enabled))
         major, minor, _ = KUBERNETES.split(".")
@@ -36,15 +36,15 @@ class ProcessMetrics:
             f"{system}/{machine.get(platform.machine(), platform.machine())}",
         ).set(1)
 
-    def join(self, registry: Registry) -> None:
+    def join(self, registry: MetricsRegistry) -> None:
         registry.add(*self.families.all())
         registry.register(lambda exposed: ProcessCollector(registry=exposed))
 
     def answered(self, host: str, method: str, status: int | None, seconds: float) -> None:
-        counters = self._answers.get((host, method, status))
+        counters = self._responses.get((host, method, status))
         if counters is None:
             code = "<error>" if status is None else str(status)
-            counters = self._answers[host, method, status] = (
+            counters = self._responses[host, method, status] = (
                 self.families.rest_client_requests_total.labels(code, method, host),
                 self.families.rest_client_request_duration.labels(method, host),
             )
@@ -55,7 +55,7 @@ class ProcessMetrics:
         self.families.leader_election_master_status.labels(lease).set(int(leading))
 
     def set_events(self, counts: Mapping[str, int]) -> None:
-        """Result → how many events came to it."""
+        """*counts*: result → how many events had it."""
         for result, count in counts.items():
             self.families.events_total.labels(result).set(count)
 

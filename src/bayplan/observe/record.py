@@ -1,7 +1,7 @@
-"""The record of an attempt: which plugin said what about which node, with which score, and how long it took.
+"""The record of a scheduling attempt: the verdicts and scores of every plugin for every node, and their times.
 
-The pod's message, `bayplan explain`, the conformance check and the console read records; nothing recomputes
-one. Records live outside the pod, in a ring that is bounded by size.
+The scheduling cycle writes records. The pod's message, `bayplan explain`, the conformance check and the console
+read them; nothing is recomputed. The latest records are stored in a `Ring`, which is bounded by size.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
-#: A record without columns.
+#: The size of a record without columns.
 _OVERHEAD_BYTES: Final = 2048
 
 
-class Basis(Protocol):
+class SharedStorage(Protocol):
     """Columns that several records share."""
 
     @property
@@ -25,7 +25,7 @@ class Basis(Protocol):
 
 
 class FilterView(Protocol):
-    """What a record keeps of Filter: the framework's FilterOutcome is one."""
+    """The result of Filter: the framework's FilterOutcome."""
 
     nodes: Any
     decided: Any
@@ -35,12 +35,12 @@ class FilterView(Protocol):
     def feasible(self) -> Any: ...
 
     @property
-    def combined(self) -> Basis | None:
-        """The masks, where other records share them."""
+    def merged(self) -> SharedStorage | None:
+        """The storage of the masks, if they are shared."""
 
 
 class ScoreView(Protocol):
-    """What a record keeps of Score: the framework's ScoreOutcome is one."""
+    """The result of Score: the framework's ScoreOutcome, or a `CompactScores`."""
 
     @property
     def nodes(self) -> Any: ...
@@ -53,38 +53,46 @@ class ScoreView(Protocol):
 
     @property
     def base(self) -> Any | None:
-        """What the totals can be made of again, with the scores of `added` on top; None if nothing."""
+        """A column that gives the totals when the scores of `added` are added; None if there is none."""
 
     @property
     def added(self) -> Sequence[str]: ...
 
     @property
-    def basis(self) -> Basis | None:
-        """The columns, where other records share them."""
+    def shared_storage(self) -> SharedStorage | None:
+        """The storage of the columns, if they are shared."""
 
 
 class ExtenderAnswer(NamedTuple):
-    """What one extender said to one verb."""
+    """The response of one extender to one verb."""
 
     #: Its URL.
     extender: str
     #: filter, prioritize, preempt.
     verb: str
     seconds: float
-    #: What went wrong; empty if nothing did.
+    #: Empty if the request succeeded.
     error: str = ""
-    #: Whether the error was passed over.
+    #: Whether the error was ignored.
     ignored: bool = False
-    #: filter: nodes it turned down with a reason; node → reason.
+    #: filter: rejected node → reason.
     failed: Mapping[str, str] = {}
-    #: prioritize: node → score times weight, as it was added.
+    #: prioritize: node → weighted score.
     scores: Mapping[str, int] = {}
-    #: How many nodes, or candidates of preemption, it left.
+    #: How many nodes, or candidates of preemption, were left.
     n_left: int = 0
 
 
+class Footprint(NamedTuple):
+    """The approximate memory of a record."""
+
+    #: Without shared storage.
+    n_bytes: int
+    shared: Sequence[SharedStorage]
+
+
 class Record:
-    """One attempt at one pod."""
+    """One attempt to schedule one pod."""
 
     __slots__ = (
         "_start",
@@ -109,65 +117,62 @@ class Record:
         self.pod_uid = pod_uid
         self.profile_name = profile_name
         self.node_name = ""
-        #: Why there is no node, or why the pod did not get to it: the text of the pod's condition.
+        #: Why there is no node, or why the pod was not bound to it: the text of the pod's condition.
         self.message = ""
         self.filter: FilterView | None = None
         self.scores: ScoreView | None = None
-        #: What preemption considered, where it was asked.
+        #: The details of preemption, if it ran.
         self.preemption: object | None = None
-        #: What extenders answered, in the order of asking; empty without any.
+        #: The responses of extenders, in order.
         self.extenders: list[ExtenderAnswer] = []
         #: (extension point, seconds), in order.
         self.steps: list[tuple[str, float]] = []
-        #: (plugin, extension point, seconds) of plugins that were slow.
+        #: (plugin, extension point, seconds) of slow plugins.
         self.slow_calls: Sequence[tuple[str, str, float]] = ()
         self.seconds = 0.0
         self._step = ""
         self._start = self._step_start = perf_counter()
 
-    def start(self, name: str) -> None:
-        """The step *name* begins now, and the one before it ends."""
-        now = perf_counter()
-        self._end_step(now)
-        self._step, self._step_start = name, now
+    @property
+    def age_seconds(self) -> float:
+        """How long ago the attempt began."""
+        return perf_counter() - self._start
 
-    def _end_step(self, now: float) -> None:
+    def start(self, name: str) -> None:
+        """Start the step *name*, and end the one before it."""
+        now = perf_counter()
         if self._step:
             self.steps.append((self._step, now - self._step_start))
-
-    def note_filter(self, outcome: FilterView | None) -> None:
-        self.filter = outcome
-
-    def note_scores(self, scores: ScoreView) -> None:
-        self.scores = scores
+        self._step, self._step_start = name, now
 
     def finish(self) -> None:
+        """End the last step and the attempt."""
         now = perf_counter()
-        self._end_step(now)
+        if self._step:
+            self.steps.append((self._step, now - self._step_start))
         self.seconds = now - self._start
 
     def compact(self, last: CompactScores | None = None) -> None:
-        """Keep the same facts in less space; columns that are those of *last* are shared with it."""
+        """Store the same facts in less space; columns that are those of *last* are shared with it."""
         if self.scores is not None and not isinstance(self.scores, CompactScores):
             self.scores = CompactScores(self.scores, last, wide=bool(self.extenders))
 
-    @property
-    def n_bytes(self) -> int:
-        """What the record takes, roughly, without what it shares with others."""
+    def footprint(self) -> Footprint:
         n_bytes = _OVERHEAD_BYTES
-        if self.filter is not None and self.filter.combined is None:
-            # The verdicts' own masks are of the same size.
-            n_bytes += 2 * (1 + len(self.filter.decided)) * len(self.filter.nodes)
-        if isinstance(self.scores, CompactScores):
-            n_bytes += self.scores.n_bytes
-        return n_bytes
-
-    @property
-    def bases(self) -> Sequence[Basis]:
-        """What it shares."""
-        of_filter = self.filter.combined if self.filter is not None else None
-        of_scores = self.scores.basis if self.scores is not None else None
-        return [basis for basis in (of_filter, of_scores) if basis is not None]
+        shared: list[SharedStorage] = []
+        outcome, scores = self.filter, self.scores
+        if outcome is not None:
+            if outcome.merged is not None:
+                shared.append(outcome.merged)
+            else:
+                # The verdicts' own masks are of the same size.
+                n_bytes += 2 * (1 + len(outcome.decided)) * len(outcome.nodes)
+        if scores is not None:
+            if isinstance(scores, CompactScores):
+                n_bytes += scores.n_bytes
+            if scores.shared_storage is not None:
+                shared.append(scores.shared_storage)
+        return Footprint(n_bytes, shared)
 
     def describe_steps(self) -> str:
         steps = " ".join(f"{name}={seconds * 1000:.1f}ms" for name, seconds in self.steps)
@@ -176,37 +181,34 @@ class Record:
 
 
 class CompactScores:
-    """The scores of an attempt in little space; reads like the framework's ScoreOutcome."""
+    """The scores of an attempt in little space, with the attributes of the framework's ScoreOutcome."""
 
-    __slots__ = ("_totals", "added", "base", "basis", "by_plugin", "made_of", "n_bytes", "nodes")
+    __slots__ = ("_sources", "_totals", "added", "base", "by_plugin", "n_bytes", "nodes", "shared_storage")
 
     def __init__(self, scores: ScoreView, last: CompactScores | None = None, *, wide: bool = False) -> None:
-        """*wide*: the totals may be beyond 32 bits, because extenders' scores have no bounds."""
+        """*wide*: the totals may exceed 32 bits, because extenders' scores have no bounds."""
         self.nodes = scores.nodes
-        self.basis = scores.basis
-        #: The scores before, as long as the next record may have the same.
-        self.made_of: Mapping[str, Any] = scores.by_plugin
-        known = last.made_of if last is not None else {}
-        #: What takes room here and nowhere else.
+        self.shared_storage = scores.shared_storage
+        #: The original scores, until the next record was compared with them.
+        self._sources: Mapping[str, Any] = scores.by_plugin
+        known = last._sources if last is not None else {}
+        #: The bytes of this record alone.
         self.n_bytes = 0
         self.by_plugin: dict[str, Any] = {}
         for plugin, own in scores.by_plugin.items():
             if known.get(plugin) is own and last is not None:
                 self.by_plugin[plugin] = last.by_plugin[plugin]
             else:
-                self.by_plugin[plugin] = self._compact(own)
+                compact: CompactForm = own.compacted()
+                self.n_bytes += compact.n_bytes
+                self.by_plugin[plugin] = compact
         if last is not None:
-            last.made_of = {}
+            last._sources = {}
         self.base, self.added = scores.base, scores.added
         self._totals: Any = None
         if self.base is None:
             self._totals = scores.totals if wide else scores.totals.astype(np.int32)
             self.n_bytes += int(self._totals.nbytes)
-
-    def _compact(self, own: Any) -> CompactForm:
-        compact: CompactForm = own.compacted()
-        self.n_bytes += compact.n_bytes
-        return compact
 
     @property
     def totals(self) -> Any:
@@ -219,7 +221,7 @@ class CompactScores:
 
 
 class CompactForm(Protocol):
-    """One plugin's scores in little space: the framework's PluginScores, and what they take."""
+    """One plugin's scores in little space, with the attributes of the framework's PluginScores."""
 
     @property
     def raw(self) -> Any: ...
@@ -235,32 +237,29 @@ class CompactForm(Protocol):
 
     @property
     def n_bytes(self) -> int:
-        """What is here and nowhere else."""
+        """Without shared storage."""
 
 
 class CompactPluginScores:
-    """One plugin's scores: the raw ones in as few bytes as they need, the normalised ones in one each."""
+    """One plugin's scores: the raw ones in the smallest type that fits, the normalised ones in a byte each."""
 
-    __slots__ = ("normalized", "raw", "weight")
+    __slots__ = ("n_bytes", "normalized", "raw", "weight")
 
     def __init__(self, raw: Any, normalized: Any, weight: int) -> None:
         self.normalized = normalized.astype(np.uint8)
-        self.raw = self.normalized if raw is normalized else raw.astype(_smallest_type(raw))
+        if raw is normalized:
+            self.raw = self.normalized
+        elif len(raw):
+            lowest, highest = np.min_scalar_type(int(raw.min())), np.min_scalar_type(int(raw.max()))
+            self.raw = raw.astype(np.promote_types(lowest, highest))
+        else:
+            self.raw = raw.astype(np.int8)
         self.weight = weight
+        self.n_bytes = int(self.normalized.nbytes + self.raw.nbytes)
 
     @property
     def weighted(self) -> Any:
         return self.normalized.astype(np.int64) * self.weight
-
-    @property
-    def n_bytes(self) -> int:
-        return int(self.normalized.nbytes + self.raw.nbytes)
-
-
-def _smallest_type(values: Any) -> Any:
-    if not len(values):
-        return np.int8
-    return np.promote_types(np.min_scalar_type(int(values.min())), np.min_scalar_type(int(values.max())))
 
 
 class Ring:
@@ -269,41 +268,41 @@ class Ring:
     def __init__(self, max_bytes: int = 32 * 1024 * 1024) -> None:
         self._max_bytes = max_bytes
         self._n_bytes = 0
-        #: Each with what it took when it came.
-        self._records: deque[tuple[Record, int]] = deque()
-        #: How many records share it.
-        self._bases: dict[Basis, int] = {}
+        #: Each with its footprint when it was added.
+        self._records: deque[tuple[Record, Footprint]] = deque()
+        #: Storage → how many records share it.
+        self._n_sharing: dict[SharedStorage, int] = {}
         self._last: CompactScores | None = None
-        #: How many records there have been, those that made room included.
+        #: How many records have been added, dropped ones included.
         self.n_added = 0
 
     def add(self, record: Record) -> None:
-        """Keep *record*, compacted; the oldest ones make room."""
+        """Add *record*, compacted; drop the oldest ones if there is no space."""
         record.compact(self._last)
         if isinstance(record.scores, CompactScores):
             self._last = record.scores
-        n_bytes = record.n_bytes
-        self._records.append((record, n_bytes))
+        footprint = record.footprint()
+        self._records.append((record, footprint))
         self.n_added += 1
-        self._n_bytes += n_bytes
-        for basis in record.bases:
-            n_sharing = self._bases.get(basis, 0)
+        self._n_bytes += footprint.n_bytes
+        for storage in footprint.shared:
+            n_sharing = self._n_sharing.get(storage, 0)
             if not n_sharing:
-                self._n_bytes += basis.n_bytes
-            self._bases[basis] = n_sharing + 1
+                self._n_bytes += storage.n_bytes
+            self._n_sharing[storage] = n_sharing + 1
         while self._n_bytes > self._max_bytes and len(self._records) > 1:
             self._drop_oldest()
 
     def _drop_oldest(self) -> None:
-        record, n_bytes = self._records.popleft()
-        self._n_bytes -= n_bytes
-        for basis in record.bases:
-            n_sharing = self._bases[basis] - 1
+        _, footprint = self._records.popleft()
+        self._n_bytes -= footprint.n_bytes
+        for storage in footprint.shared:
+            n_sharing = self._n_sharing[storage] - 1
             if n_sharing:
-                self._bases[basis] = n_sharing
+                self._n_sharing[storage] = n_sharing
             else:
-                self._n_bytes -= basis.n_bytes
-                del self._bases[basis]
+                self._n_bytes -= storage.n_bytes
+                del self._n_sharing[storage]
 
     def latest(self, pod_key: str) -> Record | None:
         return next(self.history(pod_key), None)
@@ -313,7 +312,7 @@ class Ring:
         return (record for record, _ in reversed(self._records) if record.pod_key == pod_key)
 
     def since(self, n_seen: int) -> list[Record]:
-        """What was added after the first *n_seen* records, as far as it is still there."""
+        """The records added after the first *n_seen*, without those that were dropped."""
         n_new = min(self.n_added - n_seen, len(self._records))
         return [self._records[position][0] for position in range(len(self._records) - n_new, len(self._records))]
 

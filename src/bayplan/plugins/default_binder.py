@@ -1,4 +1,4 @@
-"""DefaultBinder: tells the API server where the pod goes."""
+"""DefaultBinder: binds the pod to its node through the API server."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ class DefaultBinder(Plugin):
             log.info("Attempting to bind pod to node", v=3, pod=pod, node=Ref(node_name))
         try:
             await self.handle.client.bind(pod, node_name)
-        except Exception as refusal:  # an API server that says no is an answer, whatever the client calls it
+        except Exception as refusal:  # an expected outcome, whatever the client raises
             return Status.failed(refusal)
         return None

@@ -1,4 +1,4 @@
-"""The process: what `bayplan run` starts, and what its flags set."""
+"""The process that `bayplan run` starts, and its settings."""
 
 from bayplan.process.running import EXIT_FAILED, EXIT_OK, main, run
 from bayplan.process.settings import AccessSettings, LogSettings, Settings

@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import ssl
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from aiohttp import web
 
-from bayplan.client import AccessError, KubeClient, Transport, load_access
+from bayplan.client import AccessError, HttpTransport, KubeClient, load_access
 from bayplan.clock import SystemClock
+from bayplan.core import Profile
 from bayplan.extender.app import PRIORITIZE
 from bayplan.extender.hosting import PluginHost
 from bayplan.extender.scaling import describe_loss
 from bayplan.extender.server import ExtenderServer
-from bayplan.extender.stanza import Reached, stanza
+from bayplan.extender.stanza import ExtenderAddress, stanza
 from bayplan.framework.extenders import MAX_EXTENDER_SCORE
 from bayplan.observe import klog
 from bayplan.process.mirror import ClusterMirror
-from bayplan.scheduler import Profile, Scheduler
-from bayplan.server.tls import ServingError, load_pair, make_context, pair_in, read_pair, trust_clients
+from bayplan.process.usage_plugins import usage_based
+from bayplan.scheduler import new_core
+from bayplan.server.serving_certificates import (
+    ServingError,
+    load_pair,
+    make_context,
+    pair_in,
+    read_pair,
+    trust_clients,
+)
 
 if TYPE_CHECKING:
     from bayplan.config import Loaded
@@ -93,17 +103,17 @@ class ExtenderProcess:
         self._settings = settings
         self._clock = SystemClock()
         self._stop = asyncio.Event()
-        self._scheduler = Scheduler(loaded, registry, clock=self._clock)
-        self._profile: Profile = next(iter(self._scheduler.profiles.values()))
-        self._mirror: ClusterMirror | None = None
+        options: dict[str, Any] = {"clock": self._clock, "schedules_pods": False}
+        client: KubeClient | None = None
         if settings.kubeconfig:
-            transport = Transport(load_access(settings.kubeconfig), self._clock)
-            client = KubeClient(transport, self._clock)
-            self._mirror = ClusterMirror(self._scheduler, client, self._clock)
-            self._profile.handle.client = client
+            transport = HttpTransport(load_access(settings.kubeconfig), self._clock)
+            options["client"] = client = KubeClient(transport, self._clock)
+        core = new_core(loaded, registry, **options)
+        self._mirror = ClusterMirror(core, client, self._clock) if client is not None else None
+        self._profile: Profile = next(iter(core.profiles.values()))
         host = PluginHost(
             self._profile,
-            self._scheduler.cache,
+            core.cache,
             find_pod=self._mirror.find_pod if self._mirror is not None else None,
             top_score=settings.top_score,
         )
@@ -116,7 +126,7 @@ class ExtenderProcess:
         scheme = "https" if settings.is_secure else "http"
         url = settings.url or f"{scheme}://{settings.address}:{settings.port}"
         authority = Path(_pair_files(settings)[0]).read_bytes() if settings.self_signed_dir else b""
-        reached = Reached(
+        reached = ExtenderAddress(
             url,
             server_name="localhost" if authority and not url.startswith(f"https://{settings.address}:") else "",
             authority=authority,
@@ -155,8 +165,18 @@ class ExtenderProcess:
         log.info("Verbs", verbs=list(self._app.verbs), plugins=list(self._profile.plugins.plugins))
         if PRIORITIZE in self._app.verbs:
             log.info(f"Scores: {describe_loss(top=settings.top_score)}")
+        self._warn_of_empty_nodes()
         if settings.address not in LOOPBACK and not (settings.token_file or settings.client_ca_file):
             log.info("Anybody who reaches this port may ask: there is neither --token-file nor --client-ca-file")
+
+    def _warn_of_empty_nodes(self) -> None:
+        plugins = usage_based(self._profile.plugins.plugins.values()) if self._mirror is None else []
+        if plugins:
+            logging.getLogger("bayplan.extender").warning(
+                "Without --kubeconfig every node seems empty to %s: a scheduler sends nodes without the pods on "
+                "them. Give --kubeconfig, so that the pods are read from the cluster",
+                ", ".join(plugins),
+            )
 
     def _trouble(self) -> str:
         if self._mirror is not None and not self._mirror.is_synced:

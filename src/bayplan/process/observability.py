@@ -1,18 +1,20 @@
-"""What a process shows of itself: metrics, health and the endpoints that serve them, put together."""
+"""Metrics, health checks and the endpoints that serve them, wired together."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import contextlib
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from bayplan.client import KubeClient, Transport, load_access
+from bayplan.client import HttpTransport, KubeClient, load_access
 from bayplan.observe.health import Check, HealthChecks, HealthResults
-from bayplan.observe.instruments import Registry
+from bayplan.observe.instruments import MetricsRegistry
 from bayplan.observe.observers import SchedulerMetrics
+from bayplan.observe.pod_resources import PodResources
 from bayplan.observe.process_metrics import ProcessMetrics
-from bayplan.observe.resources import PodResources
-from bayplan.server import Authenticator, Authorizer, Endpoints, SecureServer
+from bayplan.server import DelegatingAuthenticator, DelegatingAuthorizer, Endpoints, SecureServer
 
 if TYPE_CHECKING:
     from bayplan.client import EventBroadcaster, LeaderElector
@@ -20,24 +22,30 @@ if TYPE_CHECKING:
     from bayplan.framework import Clock
     from bayplan.observe.klog import Verbosity
     from bayplan.process.settings import Settings
-    from bayplan.service import SchedulerService
+    from bayplan.process.watchdog import Watchdog
+    from bayplan.server.http_endpoints import Inspection
+    from bayplan.shell.service import SchedulerService
 
-#: upstream NewLeaderHealthzAdaptor: how long a leader that should have stopped is still called healthy.
+T = TypeVar("T")
+
+#: How long a request waits for the scheduler's thread.
+_PATIENCE_SECONDS: Final = 0.5
+#: upstream NewLeaderHealthzAdaptor: how long a leader that should have stopped still counts as healthy.
 ELECTION_TOLERANCE_SECONDS: Final = 20.0
-#: upstream gives the lease this name in its metric, whatever the Lease is called.
+#: upstream uses this name in the metric, whatever the name of the Lease.
 LEASE_METRIC_NAME: Final = "kube-scheduler"
-#: A review must not wait for binds, nor binds for it.
+#: Reviews have connections of their own, so that they and binds do not wait for each other.
 _REVIEW_CONNECTIONS: Final = 4
 _REVIEW_SECONDS: Final = 10.0
 
 
 class Observability:
-    """The metrics of a process; made before anything that is measured."""
+    """The metrics of a process; created before everything that is measured."""
 
     def __init__(self, settings: Settings, clock: Clock) -> None:
         self.scheduler = SchedulerMetrics(clock.now)
         self.process = ProcessMetrics(settings.gates)
-        self.registry = Registry(settings.disabled_metrics)
+        self.registry = MetricsRegistry(settings.disabled_metrics)
         self.registry.add(*self.scheduler.families.all())
         self.process.join(self.registry)
 
@@ -47,7 +55,7 @@ class Observability:
         broadcaster: EventBroadcaster,
         election: Callable[[], LeaderElector | None],
     ) -> None:
-        """Ask these how things stand, at every scrape."""
+        """Update the metrics of these at every scrape."""
 
         def refresh() -> None:
             service.refresh_metrics()
@@ -60,28 +68,60 @@ class Observability:
         self.registry.before_scrape(refresh)
 
 
+class SchedulerThread:
+    """Runs functions in the thread of the scheduler, for what reads the scheduler's data."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, watchdog: Watchdog) -> None:
+        self._loop = loop
+        self._watchdog = watchdog
+
+    async def call(self, function: Callable[[], T]) -> T:
+        """The result of *function*, called there between two attempts.
+
+        If a plugin holds up the thread, it is called here: then nothing of the scheduler's changes meanwhile.
+        """
+        if not self.is_held_up:
+            called = asyncio.run_coroutine_threadsafe(_as_coroutine(function), self._loop)
+            with contextlib.suppress(TimeoutError):
+                return await asyncio.wait_for(asyncio.wrap_future(called), _PATIENCE_SECONDS)
+        return function()
+
+    @property
+    def is_held_up(self) -> bool:
+        """Whether a plugin holds up the thread."""
+        return self._watchdog.stalled_seconds >= _PATIENCE_SECONDS
+
+    async def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of *work*, which runs there between attempts."""
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+
+async def _as_coroutine(function: Callable[[], T]) -> T:
+    return function()
+
+
 class Serving:
     """The endpoints of a running process, and the connections behind them."""
 
-    def __init__(self, settings: Settings, transport: Transport, clock: Clock) -> None:
+    def __init__(self, settings: Settings, transport: HttpTransport, clock: Clock) -> None:
         self._settings = settings
         self._clock = clock
         self._transport = transport
         self._clients: dict[str, KubeClient] = {}
 
     def _client(self, kubeconfig: str) -> KubeClient:
-        """For reviews: without a limit of its own, because what is remembered is limit enough."""
+        """The client for reviews; it needs no rate limit, because the results are cached."""
         if kubeconfig not in self._clients:
             transport = self._transport
             if kubeconfig:
-                transport = Transport(load_access(kubeconfig), self._clock)
+                transport = HttpTransport(load_access(kubeconfig), self._clock)
             sibling = transport.sibling(
                 timeout_seconds=_REVIEW_SECONDS, max_connections=_REVIEW_CONNECTIONS, user_agent="bayplan-reviews"
             )
             self._clients[kubeconfig] = KubeClient(sibling, self._clock)
         return self._clients[kubeconfig]
 
-    def server(self, endpoints: Endpoints) -> SecureServer | None:
+    def server(self, endpoints: Endpoints, scheduler: SchedulerThread) -> SecureServer | None:
         options, access = self._settings.serving, self._settings.access
         if options is None:
             return None
@@ -89,8 +129,8 @@ class Serving:
         return SecureServer(
             options,
             endpoints,
-            Authenticator(reviews, self._clock, ttl_seconds=access.token_ttl_seconds),
-            Authorizer(
+            DelegatingAuthenticator(reviews, self._clock, ttl_seconds=access.token_ttl_seconds),
+            DelegatingAuthorizer(
                 self._client(access.authorization_kubeconfig),
                 self._clock,
                 allowed_ttl_seconds=access.allowed_ttl_seconds,
@@ -99,6 +139,7 @@ class Serving:
             ),
             self._clock,
             cluster=reviews,
+            in_scheduler=scheduler.call,
         )
 
     async def close(self) -> None:
@@ -115,11 +156,12 @@ def make_endpoints(
     verbosity: Verbosity,
     is_leading: Callable[[], bool],
     checks: tuple[tuple[Check, ...], tuple[Check, ...]],
+    inspections: Mapping[str, Inspection],
 ) -> Endpoints:
-    """*checks* are those of /healthz and of /readyz."""
+    """*checks*: those of /healthz, and those of /readyz."""
     results = HealthResults()
     of_health, of_readiness = checks
-    resources = PodResources(lambda: service.handlers.pods.values())
+    resources = PodResources(lambda: service.core.pods.values())
     return Endpoints(
         health=(
             HealthChecks("healthz", of_health, results),
@@ -132,4 +174,5 @@ def make_endpoints(
         configuration=loaded.effective,
         flags=settings.flags,
         set_verbosity=verbosity.set if loaded.config.enable_profiling else None,
+        inspections=inspections,
     )

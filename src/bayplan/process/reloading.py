@@ -16,7 +16,7 @@ from bayplan.config import ConfigError, Loaded
 from bayplan.framework import PluginError, Registry
 
 if TYPE_CHECKING:
-    from bayplan.service import SchedulerService
+    from bayplan.shell.service import SchedulerService
 
 logger = logging.getLogger("bayplan.reload")
 
@@ -49,7 +49,7 @@ def _stamp(file: str) -> tuple[int, int, int] | None:
 
 
 class Reloader:
-    """Hangs on a service; `run` it as long as the service schedules."""
+    """Reloads plugins for a service: give `look` to `SchedulerService.schedule`, and `run` it meanwhile."""
 
     def __init__(
         self, service: SchedulerService, registry: Registry, configure: Callable[[Registry], Loaded]
@@ -59,7 +59,6 @@ class Reloader:
         self._registry = registry
         self._configure = configure
         self._files = WatchedFiles(registry.files)
-        service.before_cycles = self.look
 
     async def run(self) -> None:
         """The loop looks before its cycles; while it has nothing to do, it is woken when there is a change."""

@@ -1,9 +1,14 @@
-"""The process: a service with its connection, its lease, its endpoints and its signals, from start to end."""
+"""Runs the process: the scheduler service with its connection, lease, endpoints and signals.
+
+The service runs in the main thread. The Lease and the endpoints have a thread of their own, and so has the
+watchdog: a plugin that does not return holds up the decisions and nothing else.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import signal
+import concurrent.futures
+import contextlib
 import sys
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Final
@@ -11,14 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 from bayplan.client import (
     USER_AGENT,
     AccessError,
-    Callbacks,
     ElectionTimes,
     EventBroadcaster,
+    HttpTransport,
     KubeClient,
     LeaderElector,
     LeaseLock,
     Outcome,
-    Transport,
     event_client,
     load_access,
     new_identity,
@@ -28,17 +32,23 @@ from bayplan.config import to_yaml
 from bayplan.observe import klog
 from bayplan.observe.health import Check
 from bayplan.observe.process_metrics import KUBERNETES
-from bayplan.process.collecting import Collector
+from bayplan.process.background_loop import BackgroundLoop
+from bayplan.process.event_loops import new_event_loop
+from bayplan.process.garbage_collection import GcTuner
+from bayplan.process.inspection import Inspections
 from bayplan.process.observability import (
     ELECTION_TOLERANCE_SECONDS,
     Observability,
+    SchedulerThread,
     Serving,
     make_endpoints,
 )
 from bayplan.process.reloading import Reloader
 from bayplan.process.settings import Settings
+from bayplan.process.stop_signals import StopSignals
+from bayplan.process.watchdog import StallActions, Watchdog
 from bayplan.server import ServingError
-from bayplan.service import SchedulerService
+from bayplan.shell.service import SchedulerService
 from bayplan.version import __version__
 
 if TYPE_CHECKING:
@@ -49,8 +59,10 @@ log = klog.get_logger("bayplan.process")
 
 EXIT_OK: Final = 0
 EXIT_FAILED: Final = 1
-#: Renewals are one at a time; the second is for the event about them.
+#: One for renewals, one for the events about them.
 _LEASE_CONNECTIONS: Final = 2
+#: A process that is ended by force waits no longer than this for the Lease to be released.
+_RELEASE_SECONDS: Final = 3.0
 
 
 def main(
@@ -60,20 +72,15 @@ def main(
     *,
     reload: Callable[[Registry], Loaded] | None = None,
 ) -> int:
-    """Run until a signal, or until the lease is lost; the exit status. *reload* is for `Reloader`, if wanted."""
+    """Run until a signal, or until the lease is lost; returns the exit status. *reload*: enables the
+    `Reloader`."""
     of_log = settings.log
     verbosity = klog.set_up(
         of_log.verbosity, form=of_log.form, modules=of_log.modules, split_stream=of_log.split_stream
     )
-    try:
-        import uvloop
-
-        runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
-    except ImportError:
-        runner = asyncio.Runner()
-    with runner:
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
         try:
-            running = run(loaded, registry, settings, verbosity, reload=reload, collector=Collector())
+            running = run(loaded, registry, settings, verbosity, reload=reload, collector=GcTuner())
             return runner.run(running)
         except (AccessError, ServingError) as error:
             print(f"Error: {error}", file=sys.stderr)
@@ -87,9 +94,9 @@ async def run(
     verbosity: klog.Verbosity | None = None,
     *,
     reload: Callable[[Registry], Loaded] | None = None,
-    collector: Collector | None = None,
+    collector: GcTuner | None = None,
 ) -> int:
-    """*collector* is for a process that does nothing else."""
+    """*collector*: only for a process that runs nothing else."""
     shown = verbosity or klog.Verbosity(settings.log.verbosity)
     process = Process(loaded, registry, settings, shown, collector=collector)
     if reload is not None:
@@ -98,7 +105,7 @@ async def run(
 
 
 class Process:
-    """One scheduler, wired up; `run` it once."""
+    """One scheduler with everything it needs; `run` it once."""
 
     def __init__(
         self,
@@ -107,7 +114,7 @@ class Process:
         settings: Settings,
         verbosity: klog.Verbosity,
         *,
-        collector: Collector | None = None,
+        collector: GcTuner | None = None,
     ) -> None:
         self._loaded = loaded
         self._collector = collector
@@ -115,13 +122,27 @@ class Process:
         self._clock = SystemClock()
         self._stop = asyncio.Event()
         self._synced = False
-        #: Whether something that must never end has ended.
+        #: Whether a watch has failed for good.
         self._failed = False
         self._election: LeaderElector | None = None
+        self._electing: concurrent.futures.Future[Outcome] | None = None
+        self._loop = asyncio.get_running_loop()
+        #: Where the Lease is renewed and requests are answered, whatever plugins do; from `run` on.
+        self._background: BackgroundLoop
+        self._watchdog = Watchdog(
+            self._loop,
+            StallActions(
+                count=lambda plugin, point: self._observability.scheduler.stalled(plugin, point),
+                step_down=self._step_down,
+                before_exit=self._release_lease,
+            ),
+            plugin_timeout=settings.plugin_timeout,
+        )
+        self._scheduler_thread = SchedulerThread(self._loop, self._watchdog)
         self._reloader: Reloader | None = None
         self._observability = Observability(settings, self._clock)
         access = load_access(settings.kubeconfig, master=settings.master)
-        self._transport = Transport(access, self._clock, observer=self._observability.process)
+        self._transport = HttpTransport(access, self._clock, observer=self._observability.process)
         connection = loaded.config.client_connection
         self._client = KubeClient(
             self._transport,
@@ -153,11 +174,15 @@ class Process:
                 verbosity=verbosity,
                 is_leading=self._may_bind,
                 checks=self._checks(),
-            )
+                inspections=Inspections(
+                    self._service, loaded, registry, self._clock, self._scheduler_thread
+                ).handlers(),
+            ),
+            self._scheduler_thread,
         )
 
     def reload_with(self, registry: Registry, configure: Callable[[Registry], Loaded]) -> None:
-        """Load the plugin files of *registry* anew when they are saved."""
+        """Reload the plugin files of *registry* when they change."""
         self._reloader = Reloader(self._service, registry, configure)
 
     def _may_bind(self) -> bool:
@@ -166,30 +191,43 @@ class Process:
         return self._election is not None and self._election.is_leader()
 
     def _checks(self) -> tuple[tuple[Check, ...], tuple[Check, ...]]:
-        """Of /healthz and of /readyz, under the names that kube-scheduler's have."""
+        """Those of /healthz and those of /readyz, with the names of kube-scheduler."""
         elected: tuple[Check, ...] = ()
         if self._loaded.config.leader_election.leader_elect:
-            elected = (Check("leaderElection", self._election_trouble),)
+            elected = (Check("leaderElection", self._election_failure),)
         return elected, (
             *elected,
             Check("shutdown", lambda: "process is shutting down" if self._stop.is_set() else None),
             Check("sched-handler-sync", lambda: None if self._synced else "handlers are not fully synchronized"),
+            Check("scheduler-loop", self._watchdog.why_not_ready),
         )
 
-    def _election_trouble(self) -> str | None:
+    def _election_failure(self) -> str | None:
         return self._election.overdue(ELECTION_TOLERANCE_SECONDS) if self._election is not None else None
 
     # --- running ----------------------------------------------------------------------------------
 
     async def run(self) -> int:
-        self._greet()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, self._stop.set)
+        self._log_startup()
+        self._background = BackgroundLoop("background")
+        self._watchdog.start()
+        try:
+            with StopSignals(self._ask_to_stop):
+                return await self._run()
+        finally:
+            self._watchdog.stop()
+            self._background.close()
+
+    def _ask_to_stop(self) -> None:
+        self._watchdog.stop_asked()
+        self._loop.call_soon_threadsafe(self._stop.set)
+
+    async def _run(self) -> int:
         config = self._loaded.config
-        watching = asyncio.create_task(self._stop_when_blind())
+        watching = asyncio.create_task(self._stop_on_failed_watch())
         try:
             if self._server is not None:
-                await self._server.start()
+                await self._background.run(self._server.start())
             if not (config.delay_cache_until_active and config.leader_election.leader_elect):
                 await self._sync()
             if config.leader_election.leader_elect:
@@ -202,21 +240,21 @@ class Process:
             watching.cancel()
             await self._close()
 
-    async def _stop_when_blind(self) -> None:
-        """A scheduler that is blind to a part of the cluster decides wrongly for ever: better a new one."""
+    async def _stop_on_failed_watch(self) -> None:
+        """Stop if a watch fails for good: without it the scheduler would decide on stale data."""
         failure = await self._service.informers.wait_failed()
-        log.error(failure.error, "Watch ended for good, stopping", trace=failure.error, resource=failure.name)
+        log.error(failure.error, "Watch failed permanently, stopping", trace=failure.error, resource=failure.name)
         self._failed = True
         self._stop.set()
 
-    def _greet(self) -> None:
+    def _log_startup(self) -> None:
         settings = self._settings
         for name, value in settings.flags.items():
             log.info(f'FLAG: --{name}="{value}"', v=1)
         for flag, reason in settings.without_effect.items():
             log.info("Flag has no effect here", flag=flag, reason=reason)
         log.info("Starting Bayplan", version=__version__, kubernetes=f"v{KUBERNETES}")
-        profiles = list(self._service.scheduler.profiles)
+        profiles = list(self._service.core.profiles)
         log.info("Connecting", server=self._transport.access.server, profiles=profiles)
         if log.enabled(2):
             log.info("Using component config", v=2, config=to_yaml(self._loaded.effective()))
@@ -232,23 +270,25 @@ class Process:
             log.info("Handlers synced", v=3)
 
     async def _schedule(self) -> None:
-        """Try pods until the stop; the controllers, if they are wanted, work as long as that."""
-        beside: list[asyncio.Task[None]] = []
+        """Schedule pods until the stop, with the controllers and other background tasks beside it."""
+        background: list[asyncio.Task[None]] = []
         if self._settings.controllers:
-            beside.append(asyncio.create_task(_controllers(self._client, self._clock), name="controllers"))
+            background.append(asyncio.create_task(_controllers(self._client, self._clock), name="controllers"))
         if self._collector is not None:
-            beside.append(asyncio.create_task(self._collector.run(self._clock), name="garbage collector"))
+            background.append(asyncio.create_task(self._collector.run(self._clock), name="garbage collector"))
         if self._reloader is not None:
-            beside.append(asyncio.create_task(self._reloader.run(), name="reloader"))
+            background.append(asyncio.create_task(self._reloader.run(), name="reloader"))
         try:
-            await self._service.schedule(self._stop)
+            look = self._reloader.look if self._reloader is not None else None
+            await self._service.schedule(self._stop, between_attempts=look)
         finally:
-            for task in beside:
+            for task in background:
                 task.cancel()
-            await asyncio.gather(*beside, return_exceptions=True)
+            await asyncio.gather(*background, return_exceptions=True)
 
     async def _lead(self) -> int:
-        """Schedule while we lead. A lost lease ends the process: somebody else may be at it already."""
+        """Schedule while this replica is the leader. A lost lease ends the process: another replica may already
+        lead."""
         config = self._loaded.config
         leading = asyncio.Event()
         times = ElectionTimes.of(config.leader_election)
@@ -266,8 +306,11 @@ class Process:
             identity=new_identity(),
             component=self._loaded.profiles[0].scheduler_name,
         )
-        election = self._election = LeaderElector(lock, times, self._clock, Callbacks(started=leading.set))
-        running = asyncio.create_task(election.run())
+        election = self._election = LeaderElector(
+            lock, times, self._clock, on_started=lambda: self._loop.call_soon_threadsafe(leading.set)
+        )
+        self._electing = self._background.start(election.run())
+        running = asyncio.wrap_future(self._electing)
         running.add_done_callback(lambda task: self._stop.set())
         try:
             await _until(leading.wait(), self._stop)
@@ -275,32 +318,49 @@ class Process:
                 if config.delay_cache_until_active:
                     await self._sync()
                 await self._schedule()
-            election.stop()
-            if await running is Outcome.LOST:
+            self._background.call(election.stop)
+            if await running is not Outcome.STOPPED:
                 log.error(None, "Leaderelection lost")
                 return EXIT_FAILED
             log.info("Requested to terminate, exiting")
             return EXIT_OK
         finally:
-            await client.close()
+            await self._background.run(client.close())
+
+    def _step_down(self, reason: str) -> None:
+        """A leader that cannot decide leaves the work to another replica; in the watchdog's thread."""
+        election = self._election
+        if election is not None and election.is_leader():
+            self._background.call(lambda: election.step_down(reason))
+            self._watchdog.stop_asked()
+
+    def _release_lease(self) -> None:
+        """Before the process is ended by force; in the watchdog's thread."""
+        if self._election is not None and self._electing is not None:
+            self._background.call(self._election.stop)
+            with contextlib.suppress(Exception, concurrent.futures.CancelledError):
+                self._electing.result(_RELEASE_SECONDS)
 
     async def _close(self) -> None:
         await self._service.close()
         if self._server is not None:
-            await self._server.stop()
-        await self._serving.close()
+            await self._background.run(self._server.stop())
+        await self._background.run(self._serving.close())
         await self._event_client.close()
         await self._client.close()
 
 
 async def _controllers(client: KubeClient, clock: SystemClock) -> None:
-    from bayplan.controllers.manager import FAMILY, Manager  # few want them, and they take long to import
+    from bayplan.controllers.manager import (  # few want them, and they take long to import
+        SCHEDULER_PLUGINS_CONTROLLERS,
+        ControllerManager,
+    )
 
-    await Manager(client, clock, FAMILY).run()
+    await ControllerManager(client, clock, SCHEDULER_PLUGINS_CONTROLLERS).run()
 
 
 async def _until(running: Coroutine[Any, Any, object], stop: asyncio.Event) -> None:
-    """Wait for *running*, but not beyond *stop*."""
+    """Wait for *running*, or until *stop* is set."""
     task = asyncio.create_task(running)
     stopping = asyncio.create_task(stop.wait())
     try:

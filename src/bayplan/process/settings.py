@@ -1,4 +1,4 @@
-"""Settings: what the flags say, beside the configuration."""
+"""Settings: what the flags set, apart from the configuration."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class LogSettings:
 
 @dataclass(frozen=True, slots=True)
 class AccessSettings:
-    """Who may ask what on our port: where to find out, and how long to remember."""
+    """Authentication and authorization of requests to the endpoints."""
 
-    #: Where tokens and access are reviewed; empty: where pods are scheduled.
+    #: The clusters that review tokens and access; empty: the cluster of the scheduler.
     authentication_kubeconfig: str = ""
     authorization_kubeconfig: str = ""
     token_ttl_seconds: float = 10.0
@@ -37,22 +37,24 @@ class AccessSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What `main` is given; without any flag it is this."""
+    """The settings for `main`; the defaults are those without any flag."""
 
     kubeconfig: str = ""
     master: str = ""
     log: LogSettings = field(default_factory=LogSettings)
-    #: None: no port is opened.
+    #: None: no endpoints are served.
     serving: ServingOptions | None = field(default_factory=ServingOptions)
     access: AccessSettings = field(default_factory=AccessSettings)
     gates: FeatureGates = field(default_factory=lambda: FeatureGates({}))
     max_unschedulable_seconds: float = MAX_UNSCHEDULABLE_SECONDS
-    #: None: extenders are asked whatever they did before.
+    #: Seconds; None: calls of plugins are never interrupted.
+    plugin_timeout: float | None = None
+    #: None: extenders are always called.
     extender_breaker: BreakerSettings | None = None
-    #: Whether to keep the status of PodGroups and ElasticQuotas as well.
+    #: Whether to update the status of PodGroups and ElasticQuotas too.
     controllers: bool = False
     disabled_metrics: tuple[str, ...] = ()
     #: Every flag as text, for /flagz.
     flags: Mapping[str, str] = field(default_factory=dict)
-    #: Flag → why it has no effect, for those that were given.
+    #: Flag → why it has no effect, for the flags that were given.
     without_effect: Mapping[str, str] = field(default_factory=dict)

@@ -1,7 +1,6 @@
-"""The queue: pods that wait to be scheduled, and the nodes they were promised. Pure; the clock is injected."""
+"""The queue: pods that wait to be scheduled, and the nodes they are nominated to. Pure; the clock is injected."""
 
-from bayplan.framework.extenders import EXTENDER
-from bayplan.queue.events import (
+from bayplan.queue.cluster_events import (
     ASSIGNED_POD,
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
@@ -9,19 +8,15 @@ from bayplan.queue.events import (
     QueueEvent,
 )
 from bayplan.queue.nominator import PodNominator
-from bayplan.queue.observer import PendingCounts, QueueObserver
-from bayplan.queue.pending import PendingPod
 from bayplan.queue.pod_info import QueuedPodInfo
-from bayplan.queue.queue import QueueError, SchedulingQueue
+from bayplan.queue.queue import PendingCounts, QueueError, QueueObserver, SchedulingQueue
 
 __all__ = [
     "ASSIGNED_POD",
     "ASSIGNED_POD_ADD",
     "ASSIGNED_POD_DELETE",
-    "EXTENDER",
     "UNSCHEDULED_POD",
     "PendingCounts",
-    "PendingPod",
     "PodNominator",
     "QueueError",
     "QueueEvent",

@@ -1,7 +1,7 @@
 """Queueing hints: whether an event makes a rejected pod worth another attempt.
 
-Each plugin registers the events that could change its mind, and may look closer in a hint. An event asks the hints
-of those plugins only that rejected the pod.
+Each plugin registers the events that could change its decision, with an optional hint function that looks closer.
+An event calls the hints only of plugins that rejected the pod.
 """
 
 from __future__ import annotations
@@ -21,27 +21,28 @@ from bayplan.framework import (
     Resource,
     registered_events,
 )
+from bayplan.framework.calls import contain
 from bayplan.framework.extenders import EXTENDER
 from bayplan.model import KubeObject, Pod
-from bayplan.queue.events import QueueEvent
+from bayplan.queue.cluster_events import QueueEvent
 from bayplan.queue.pod_info import QueuedPodInfo
 
 logger = logging.getLogger("bayplan.queue")
 
-#: Only plugins that can turn a pod down are worth listening to.
+#: Only plugins that can reject a pod have events to wait for.
 _REJECTING_METHODS: Final = ("pre_enqueue", "pre_filter", "filter", "filter_nodes", "reserve", "permit")
 _ANY_EVENT: Final = ClusterEvent(Resource.ANY, Action.ALL)
 _TAINT_UPDATE: Final = ClusterEvent(Resource.NODE, Action.UPDATE_NODE_TAINT)
 
 
-class Strategy(Enum):
-    """What becomes of a pod after an event."""
+class QueueingStrategy(Enum):
+    """Where a pod goes after an event."""
 
-    #: The event does not help: the pod stays.
+    #: The event does not help: the pod stays unschedulable.
     SKIP = 0
-    #: Worth an attempt as soon as the backoff is over.
+    #: To the backoff queue, or to the active one if its backoff is over.
     AFTER_BACKOFF = 1
-    #: What the pod waited for has come: now.
+    #: What the pod waited for has happened: to the active queue.
     IMMEDIATELY = 2
 
 
@@ -50,7 +51,7 @@ class _Registration(NamedTuple):
     event: ClusterEvent
 
 
-class _Asked(NamedTuple):
+class _PluginHint(NamedTuple):
     plugin: str
     hint: QueueingHint | None
 
@@ -63,8 +64,8 @@ class QueueingHints:
             name: [*_registrations(profile.plugins.values(), has_extenders=has_extenders)]
             for name, profile in profiles.items()
         }
-        #: Profile and event → whom to ask; filled as events come.
-        self._asked: dict[tuple[str, QueueEvent], tuple[_Asked, ...]] = {}
+        #: Profile and event → the hints to call; filled as events come.
+        self._by_event: dict[tuple[str, QueueEvent], tuple[_PluginHint, ...]] = {}
         self._interested: dict[QueueEvent, frozenset[str]] = {}
 
     def interested(self, event: QueueEvent) -> frozenset[str]:
@@ -75,42 +76,42 @@ class QueueingHints:
                 plugin
                 for registrations in self._registered.values()
                 for plugin, registered in registrations
-                if event.is_awaited_by(registered)
+                if event.matches(registered)
             )
         return found
 
-    def _hints(self, profile_name: str, event: QueueEvent) -> tuple[_Asked, ...]:
-        found = self._asked.get((profile_name, event))
+    def _hints(self, profile_name: str, event: QueueEvent) -> tuple[_PluginHint, ...]:
+        found = self._by_event.get((profile_name, event))
         if found is None:
-            found = self._asked[profile_name, event] = tuple(
-                _Asked(plugin, registered.hint)
+            found = self._by_event[profile_name, event] = tuple(
+                _PluginHint(plugin, registered.hint)
                 for plugin, registered in self._registered[profile_name]
-                if event.is_awaited_by(registered)
+                if event.matches(registered)
             )
         return found
 
-    def strategy(self, info: QueuedPodInfo, event: QueueEvent, old: Any, new: Any) -> Strategy:
-        """What becomes of the pod after the event; *old* and *new* are the object before and after it."""
+    def strategy(self, info: QueuedPodInfo, event: QueueEvent, old: Any, new: Any) -> QueueingStrategy:
+        """Where the pod goes after the event; *old* and *new* are the object before and after it."""
         rejectors = info.rejectors
         if not rejectors:
-            return Strategy.AFTER_BACKOFF
+            return QueueingStrategy.AFTER_BACKOFF
         if event.is_wildcard:
-            # One that brings a pod is meant for that pod alone.
-            is_meant = new is None or (isinstance(new, Pod) and new.uid == info.pod.uid)
-            return Strategy.AFTER_BACKOFF if is_meant else Strategy.SKIP
+            # A wildcard event with a pod concerns that pod alone.
+            is_concerned = new is None or (isinstance(new, Pod) and new.uid == info.pod.uid)
+            return QueueingStrategy.AFTER_BACKOFF if is_concerned else QueueingStrategy.SKIP
         profile_name = info.pod.spec.scheduler_name
         if profile_name not in self._registered:
             logger.error("No queueing hints for this profile: profile=%s pod=%s", profile_name, info.key)
-            return Strategy.AFTER_BACKOFF
-        strategy = Strategy.SKIP
+            return QueueingStrategy.AFTER_BACKOFF
+        strategy = QueueingStrategy.SKIP
         for plugin, hint in self._hints(profile_name, event):
             if plugin not in rejectors or not _is_queued_by(plugin, hint, info.pod, event, old, new):
                 continue
             if plugin in info.pending_plugins:
-                return Strategy.IMMEDIATELY
+                return QueueingStrategy.IMMEDIATELY
             if not info.pending_plugins:
-                return Strategy.AFTER_BACKOFF
-            strategy = Strategy.AFTER_BACKOFF  # one of the pending plugins may still say more
+                return QueueingStrategy.AFTER_BACKOFF
+            strategy = QueueingStrategy.AFTER_BACKOFF  # a pending plugin may follow
         return strategy
 
 
@@ -123,8 +124,8 @@ def _registrations(plugins: Iterable[Plugin], *, has_extenders: bool) -> Iterato
         declared = registered_events(plugin)
         events = (_ANY_EVENT,) if declared is None else tuple(declared)
         yield from (_Registration(plugin.name, event) for event in events)
-        # As upstream: whoever waits for new nodes hears of taints too, because a node often comes tainted and is
-        # of use only when the taint goes.
+        # As upstream: a plugin that waits for new nodes gets taint updates too, because a node is often tainted at
+        # first and usable only once the taint is removed.
         actions = [event.action for event in events if event.resource == Resource.NODE]
         if any(Action.ADD & action for action in actions) and not any(
             Action.UPDATE_NODE_TAINT & action for action in actions
@@ -133,12 +134,13 @@ def _registrations(plugins: Iterable[Plugin], *, has_extenders: bool) -> Iterato
 
 
 def _is_queued_by(plugin: str, hint: QueueingHint | None, pod: Pod, event: QueueEvent, old: Any, new: Any) -> bool:
-    """The hint's answer; no hint means yes, and so does one that raises, or the pod might be forgotten."""
+    """The hint's result; yes without a hint, and yes if it raises, so that the pod is not stuck."""
     if hint is None:
         return True
     try:
         return hint(pod, old, new) is not Hint.SKIP
-    except Exception:
+    except BaseException as error:
+        contain(error)
         logger.exception(
             "Queueing hint raised: plugin=%s pod=%s event=%s object=%s",
             plugin,

@@ -1,4 +1,4 @@
-"""The nominator: pods that preemption promised a node, until they are there or no longer need it."""
+"""The nominator: pods that preemption nominated to a node, until they are bound or the nomination is withdrawn."""
 
 from __future__ import annotations
 
@@ -10,43 +10,50 @@ if TYPE_CHECKING:
 
 
 class PodNominator:
-    """Implements `framework.Nominator`: node name → pods, and back."""
+    """Implements `framework.Nominator`: node name → nominated pods, and back.
+
+    The public dicts are for reading: without nominated pods they are empty, and nothing need be called.
+    """
 
     def __init__(self) -> None:
-        self._by_node: dict[str, dict[str, Pod]] = {}
-        self._node_of: dict[str, str] = {}
-        #: Pod (uid) → the node that its status may still show, although the pod has given its place there back.
-        self._taken_back: dict[str, str] = {}
+        #: Node name → its nominated pods, by uid.
+        self.by_node: dict[str, dict[str, Pod]] = {}
+        #: Pod (uid) → the node it is nominated to.
+        self.node_by_pod: dict[str, str] = {}
+        #: Pod (uid) → the node that its status may still show although the nomination was withdrawn.
+        self._withdrawn: dict[str, str] = {}
 
     def add(self, pod: Pod, node_name: str) -> None:
-        """Promise *node_name* to *pod*; an earlier promise to it is withdrawn."""
+        """Nominate *pod* to *node_name*, and to no other node any more."""
         self.forget(pod)
-        self._by_node.setdefault(node_name, {})[pod.uid] = pod
-        self._node_of[pod.uid] = node_name
+        self.by_node.setdefault(node_name, {})[pod.uid] = pod
+        self.node_by_pod[pod.uid] = node_name
 
     def read(self, pod: Pod) -> None:
-        """Take the promise from the pod's status; none there withdraws an earlier one."""
-        if self.is_taken_back(pod):
+        """Take the nomination from the pod's status; without one there, the pod is not nominated any more."""
+        node_name = pod.status.nominated_node_name
+        if not node_name:
+            if self.node_by_pod or self._withdrawn:
+                self.forget(pod)
+        elif self._withdrawn.get(pod.uid) == node_name:
             self.remove(pod)
-        elif pod.status.nominated_node_name:
-            self.add(pod, pod.status.nominated_node_name)
         else:
-            self.forget(pod)
+            self.add(pod, node_name)
 
     def take_back(self, pod: Pod, node_name: str) -> None:
-        """*pod* was about to be bound to *node_name*, as its status was told, and is not: what the watch shows of
-        that from now on is old."""
+        """The bind of *pod* to *node_name* failed after its status had been set to that node: ignore the status
+        that the watch shows from now on."""
         self.remove(pod)
-        self._taken_back[pod.uid] = node_name
+        self._withdrawn[pod.uid] = node_name
 
     def is_taken_back(self, pod: Pod) -> bool:
-        """Whether what the pod's status promises was taken back already."""
+        """Whether the nomination in the pod's status was withdrawn already."""
         node_name = pod.status.nominated_node_name
-        return bool(node_name) and self._taken_back.get(pod.uid) == node_name
+        return bool(node_name) and self._withdrawn.get(pod.uid) == node_name
 
     def update(self, old: Pod, new: Pod) -> None:
-        """The pod changed. What its status says about the promise counts, unless it says nothing and never has:
-        then the promise was made here, and the API server has not heard of it yet."""
+        """The pod changed. Its status decides, unless it has no nomination and had none before: then the
+        nomination was made here, and the API server does not have it yet."""
         node_name = self.node_of(old)
         self.remove(old)
         if node_name and not old.status.nominated_node_name and not new.status.nominated_node_name:
@@ -55,26 +62,26 @@ class PodNominator:
             self.read(new)
 
     def forget(self, pod: Pod) -> None:
-        """The pod is gone, or its status says nothing of a promise, nor of one that was taken back."""
-        self._taken_back.pop(pod.uid, None)
+        """The pod is gone, or its status has neither a nomination nor one that was withdrawn."""
+        self._withdrawn.pop(pod.uid, None)
         self.remove(pod)
 
     def remove(self, pod: Pod) -> None:
-        """The promise is withdrawn. What was taken back before stays so until the watch has shown it."""
-        node_name = self._node_of.pop(pod.uid, None)
+        """Withdraw the nomination. A node in `_withdrawn` stays there until the pod's status is without it."""
+        node_name = self.node_by_pod.pop(pod.uid, None)
         if node_name is None:
             return
-        pods = self._by_node[node_name]
+        pods = self.by_node[node_name]
         del pods[pod.uid]
         if not pods:
-            del self._by_node[node_name]
+            del self.by_node[node_name]
 
     def node_of(self, pod: Pod) -> str:
-        """The node promised to *pod*; empty if none is."""
-        return self._node_of.get(pod.uid, "")
+        """The node that *pod* is nominated to; empty if there is none."""
+        return self.node_by_pod.get(pod.uid, "")
 
     def nominated(self, node_name: str) -> Sequence[Pod]:
-        return tuple(self._by_node.get(node_name, {}).values())
+        return tuple(self.by_node.get(node_name, {}).values())
 
     def nodes(self) -> Collection[str]:
-        return tuple(self._by_node)
+        return tuple(self.by_node)

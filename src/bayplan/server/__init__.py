@@ -1,18 +1,18 @@
 """The HTTPS endpoints of a running scheduler: health, metrics, configuration and flags.
 
-Who asks is found out from a certificate or by asking the API server about a token, and what they may see by asking
-it again; the answers are kept for a short while.
+Clients are authenticated by certificate or by a TokenReview, and authorized by a SubjectAccessReview; the results
+are cached for a short time.
 """
 
-from bayplan.server.authentication import Authenticator, User
-from bayplan.server.authorization import Authorizer
-from bayplan.server.endpoints import Endpoints
+from bayplan.server.authentication import DelegatingAuthenticator, User
+from bayplan.server.authorization import DelegatingAuthorizer
+from bayplan.server.http_endpoints import Endpoints
 from bayplan.server.secure import SecureServer, ServingOptions
-from bayplan.server.tls import ServingError
+from bayplan.server.serving_certificates import ServingError
 
 __all__ = [
-    "Authenticator",
-    "Authorizer",
+    "DelegatingAuthenticator",
+    "DelegatingAuthorizer",
     "Endpoints",
     "SecureServer",
     "ServingError",

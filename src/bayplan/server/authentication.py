@@ -1,4 +1,4 @@
-"""Who asks: a client certificate, a bearer token that the API server knows, or nobody in particular."""
+"""Authentication: client certificates, bearer tokens that the API server reviews, or anonymous."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 from bayplan.client.errors import ClientError
 from bayplan.framework import Clock
 from bayplan.observe import klog
-from bayplan.server.remembered import Remembered
+from bayplan.server.expiring_cache import ExpiringCache
 
 log = klog.get_logger("bayplan.server")
 
@@ -19,7 +19,7 @@ AUTHENTICATED: Final = "system:authenticated"
 
 
 class ReviewClient(Protocol):
-    """What reviews need of `KubeClient`."""
+    """What reviews need from `KubeClient`."""
 
     async def request(
         self, method: str, path: str, body: object | None = None, *, repeatable: bool | None = None
@@ -46,22 +46,22 @@ ANONYMOUS: Final = User("system:anonymous", groups=("system:unauthenticated",))
 
 
 class UnauthorizedError(Exception):
-    """What was shown proves nobody."""
+    """The credentials are not valid."""
 
 
-class Authenticator:
-    """See the module's text."""
+class DelegatingAuthenticator:
+    """See the module docstring."""
 
     def __init__(self, client: ReviewClient | None, clock: Clock, *, ttl_seconds: float = 10.0) -> None:
-        """Without *client* there is nobody to ask about tokens, and every one is refused."""
+        """Without *client*, tokens cannot be reviewed and all are refused."""
         self._client = client
         self._clock = clock
         self._ttl = ttl_seconds
-        #: None: the token is no good.
-        self._reviews: Remembered[User | UnauthorizedError] = Remembered()
+        #: None: the token is invalid.
+        self._reviews: ExpiringCache[User | UnauthorizedError] = ExpiringCache()
 
     async def authenticate(self, authorization: str, certificate: Mapping[str, Any] | None) -> User:
-        """*authorization* is the header, *certificate* what TLS has verified. Raises UnauthorizedError."""
+        """*authorization* is the header, *certificate* the verified one of TLS. Raises UnauthorizedError."""
         if certificate and (user := user_of_certificate(certificate)) is not None:
             return user
         scheme, _, token = authorization.partition(" ")
@@ -70,18 +70,18 @@ class Authenticator:
         return await self._review(token.strip())
 
     async def _review(self, token: str) -> User:
-        key = hashlib.sha256(token.encode()).digest()  # tokens are not kept
+        key = hashlib.sha256(token.encode()).digest()  # tokens are not stored
         now = self._clock.monotonic()
         known = self._reviews.get(key, now)
         if known is None:
-            known = await self._ask(token)
+            known = await self._request_review(token)
             if self._ttl > 0:
                 self._reviews.put(key, known, until=now + self._ttl)
         if isinstance(known, UnauthorizedError):
             raise known
         return known
 
-    async def _ask(self, token: str) -> User | UnauthorizedError:
+    async def _request_review(self, token: str) -> User | UnauthorizedError:
         if self._client is None:
             raise UnauthorizedError("tokens cannot be reviewed")
         review = {
@@ -90,13 +90,13 @@ class Authenticator:
             "spec": {"token": token},
         }
         try:
-            answer = await self._client.request("POST", REVIEWS, review, repeatable=True)
+            response = await self._client.request("POST", REVIEWS, review, repeatable=True)
         except ClientError as error:
             log.error(error, "Unable to authenticate the request")
             raise UnauthorizedError("the token cannot be reviewed now") from error
-        status = answer.get("status") or {}
+        status = response.get("status") or {}
         if not status.get("authenticated"):
-            return UnauthorizedError("the token is not known")
+            return UnauthorizedError("unknown token")
         user = status.get("user") or {}
         groups = tuple(user.get("groups") or ())
         if AUTHENTICATED not in groups:

@@ -1,4 +1,4 @@
-"""SecureServer: HTTPS on one address; every request is authenticated, authorized and then answered."""
+"""SecureServer: HTTPS on one address; every request is authenticated, authorized and then handled."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import ssl
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -13,10 +14,16 @@ from typing import TYPE_CHECKING, Final
 from bayplan.client.errors import ClientError
 from bayplan.framework import Clock
 from bayplan.observe import klog
-from bayplan.server.authentication import Authenticator, ReviewClient, UnauthorizedError, User
-from bayplan.server.authorization import AuthorizationError, Authorizer
-from bayplan.server.endpoints import Asked, Endpoints, status_answer, text_answer
-from bayplan.server.tls import (
+from bayplan.server.authentication import DelegatingAuthenticator, ReviewClient, UnauthorizedError, User
+from bayplan.server.authorization import AuthorizationError, DelegatingAuthorizer
+from bayplan.server.http_endpoints import (
+    SCHEDULER_PATHS,
+    EndpointRequest,
+    Endpoints,
+    status_response,
+    text_response,
+)
+from bayplan.server.serving_certificates import (
     ServingError,
     load_pair,
     make_context,
@@ -31,18 +38,18 @@ if TYPE_CHECKING:
 
 log = klog.get_logger("bayplan.server")
 
-#: Where the API server says whose certificates it believes.
+#: The ConfigMap with the API server's client certificate authorities.
 CLIENT_CA_PATH: Final = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
-#: Certificates in files and in the cluster are looked at this often.
+#: How often certificates in files and in the cluster are checked for changes.
 REFRESH_SECONDS: Final = 60.0
-#: Nothing that anybody sends us is longer.
+#: No legitimate request is larger.
 MAX_BODY_BYTES: Final = 1024
 SHUTDOWN_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class ServingOptions:
-    """What --bind-address, --secure-port, --tls-*, --cert-dir and --client-ca-file say."""
+    """The flags --bind-address, --secure-port, --tls-*, --cert-dir and --client-ca-file."""
 
     address: str = "127.0.0.1"
     port: int = 10259
@@ -54,46 +61,71 @@ class ServingOptions:
     client_ca_file: str = ""
     reuse_address: bool = False
     reuse_port: bool = False
-    #: Ask the cluster whose client certificates to believe, and whether a failure of that is the end.
+    #: Whether to look up the client certificate authorities in the cluster, and whether a failure is fatal.
     look_up_client_ca: bool = True
     tolerate_lookup_failure: bool = True
 
 
+class AuthorizedVisitor:
+    """Implements `Visitor`: the API server says what the user may do."""
+
+    def __init__(self, user: User, authorizer: DelegatingAuthorizer) -> None:
+        self._user = user
+        self._authorizer = authorizer
+
+    async def may(self, verb: str, resource: str, namespace: str = "") -> bool:
+        return (await self._authorizer.authorize_resource(self._user, verb, resource, namespace)).allowed
+
+
+def _endpoint_request(request: web.BaseRequest, body: bytes = b"") -> EndpointRequest:
+    query = {name: request.query.getall(name) for name in request.query}
+    return EndpointRequest(query, request.headers.get("Accept", "*/*"), body)
+
+
+def _undecided(path: str) -> web.Response:
+    message = f'Internal Server Error: "{path}": the API server did not say whether this is allowed'
+    return text_response(f"{message}\n", status=500)
+
+
 class SecureServer:
-    """See the module's text."""
+    """See the module docstring."""
 
     def __init__(
         self,
         options: ServingOptions,
         endpoints: Endpoints,
-        authenticator: Authenticator,
-        authorizer: Authorizer,
+        authenticator: DelegatingAuthenticator,
+        authorizer: DelegatingAuthorizer,
         clock: Clock,
         *,
         cluster: ReviewClient | None = None,
+        in_scheduler: Callable[[Callable[[], web.Response]], Awaitable[web.Response]] | None = None,
     ) -> None:
-        """*cluster* is where the client certificate authority is looked up."""
+        """*cluster* is where the client certificate authority is looked up. *in_scheduler* calls a handler in the
+        thread of the scheduler, for paths that read its data; None if the server runs there itself."""
         self._options = options
         self._routes = endpoints.routes()
-        self._paths = {path for _, path in self._routes}
+        self._inspections = endpoints.inspections
+        self._paths = {path for _, path in self._routes} | set(self._inspections)
         self._authenticator = authenticator
         self._authorizer = authorizer
         self._clock = clock
         self._cluster = cluster
+        self._in_scheduler = in_scheduler
         self._context = make_context(min_version=options.min_version, ciphers=options.ciphers)
         self._files = (options.certificate_file, options.key_file)
         self._loaded: object = None
         self._client_ca = ""
         self._runner: web.ServerRunner | None = None
         self._refreshing: asyncio.Task[None] | None = None
-        #: The port that is served, once it is.
+        #: The port, once the server listens.
         self.port = options.port
 
     # --- running ----------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Raises ServingError where there is no serving."""
-        from aiohttp import web  # a process that serves nothing does without
+        """Start listening; raises ServingError if that is not possible."""
+        from aiohttp import web  # imported late: a process without a server does not need it
 
         self._load_certificate()
         if self._options.client_ca_file:
@@ -122,7 +154,7 @@ class SecureServer:
         self._refreshing = asyncio.create_task(self._keep_fresh(), name="serving certificates")
 
     async def stop(self) -> None:
-        """No new requests; those under way have a few seconds."""
+        """Stop accepting requests; those in progress have a few seconds."""
         if self._refreshing is not None:
             self._refreshing.cancel()
             await asyncio.gather(self._refreshing, return_exceptions=True)
@@ -134,44 +166,54 @@ class SecureServer:
     # --- requests ---------------------------------------------------------------------------------
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        response = await self._answer(request)
+        response = await self._respond(request)
         response.headers["Cache-Control"] = "no-cache, private"
         response.headers["Server"] = "bayplan"
         return response
 
-    async def _answer(self, request: web.BaseRequest) -> web.Response:
-        # 1. Who is it?
+    async def _respond(self, request: web.BaseRequest) -> web.Response:
+        # 1. Authenticate.
         certificate = request.get_extra_info("peercert")
         try:
             user = await self._authenticator.authenticate(request.headers.get("Authorization", ""), certificate)
         except UnauthorizedError:
-            return status_answer(401, "Unauthorized", "Unauthorized")
-        # 2. May they?
+            return status_response(401, "Unauthorized", "Unauthorized")
+        # 2. Authorize.
         refusal = await self._refusal(user, request)
         if refusal is not None:
             return refusal
-        # 3. Answer.
+        # 3. Handle.
         method = "GET" if request.method == "HEAD" else request.method
+        if method == "GET" and request.path in self._inspections:
+            return await self._inspect(user, request)
         handler = self._routes.get((method, request.path))
         if handler is None:
             if request.path in self._paths:
-                return text_answer("405 method not allowed\n", status=405)
-            return text_answer("404 page not found\n", status=404)
-        query = {name: request.query.getall(name) for name in request.query}
+                return text_response("405 method not allowed\n", status=405)
+            return text_response("404 page not found\n", status=404)
         body = await request.content.read(MAX_BODY_BYTES) if method == "PUT" else b""
-        return handler(Asked(query, request.headers.get("Accept", "*/*"), body))
+        read = _endpoint_request(request, body)
+        if self._in_scheduler is not None and request.path in SCHEDULER_PATHS:
+            return await self._in_scheduler(lambda: handler(read))
+        return handler(read)
+
+    async def _inspect(self, user: User, request: web.BaseRequest) -> web.Response:
+        visitor = AuthorizedVisitor(user, self._authorizer)
+        try:
+            return await self._inspections[request.path](_endpoint_request(request), visitor)
+        except AuthorizationError:
+            return _undecided(request.path)
 
     async def _refusal(self, user: User, request: web.BaseRequest) -> web.Response | None:
         verb, path = request.method.lower(), request.path
         try:
             access = await self._authorizer.authorize(user, verb, path)
         except AuthorizationError:
-            message = f'Internal Server Error: "{path}": the API server did not say whether this is allowed'
-            return text_answer(f"{message}\n", status=500)
+            return _undecided(path)
         if access.allowed:
             return None
         message = f'forbidden: User "{user.name}" cannot {verb} path "{path}"'
-        return status_answer(403, "Forbidden", f"{message}: {access.reason}" if access.reason else message)
+        return status_response(403, "Forbidden", f"{message}: {access.reason}" if access.reason else message)
 
     # --- certificates -----------------------------------------------------------------------------
 
@@ -195,7 +237,7 @@ class SecureServer:
             self._client_ca = authorities
 
     async def look_up_client_ca(self) -> None:
-        """Believe the client certificates that the API server believes."""
+        """Trust the client certificates that the API server trusts."""
         options = self._options
         if self._cluster is None or options.client_ca_file or not options.look_up_client_ca:
             return
@@ -210,7 +252,7 @@ class SecureServer:
 
     async def _keep_fresh(self) -> None:
         while True:
-            with contextlib.suppress(ServingError):  # said already, and what is loaded goes on serving
+            with contextlib.suppress(ServingError):  # logged already, and the loaded certificate stays in use
                 await self.look_up_client_ca()
             await self._clock.sleep(REFRESH_SECONDS)
             try:
@@ -219,7 +261,7 @@ class SecureServer:
                     self._loaded = _signature(*self._files)
                     log.info("Loaded a new cert/key pair", name=self._files[0])
             except (ServingError, ssl.SSLError) as error:
-                log.error(error, "The serving certificate is not renewed")
+                log.error(error, "Unable to reload the serving certificate")
 
 
 def _read(file: str) -> str:
@@ -230,7 +272,7 @@ def _read(file: str) -> str:
 
 
 def _signature(*files: str) -> object:
-    """Differs when a file was renewed."""
+    """Changes when a file is renewed."""
     try:
         return tuple((file, os.stat(file).st_mtime_ns, os.stat(file).st_ino) for file in files)
     except OSError:

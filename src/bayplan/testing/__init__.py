@@ -1,4 +1,4 @@
-"""For everybody who tests a plugin: builders for pods and nodes, a harness that runs one cycle, a whole cluster.
+"""For tests of plugins: builders for pods and nodes, a harness that runs one cycle, a whole cluster.
 
 from bayplan.testing import Harness, make_node, make_pod
 
@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bayplan.testing.builders import make_node, make_pod
-from bayplan.testing.check import PluginCheckError, check_plugin
 from bayplan.testing.harness import Harness
+from bayplan.testing.plugin_check import PluginCheckError, check_plugin
 from bayplan.testing.time import VirtualClock
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The cluster needs much that the rest does not, so it is imported when somebody asks for it."""
+    """Import the cluster lazily: it needs much that the rest does not."""
     if name != "VirtualCluster":
         raise AttributeError(f"module 'bayplan.testing' has no attribute {name!r}")
     from bayplan.testing.virtual_cluster import VirtualCluster

@@ -1,4 +1,4 @@
-"""Pods and nodes in one line. Anything not named has the value the API server would fill in."""
+"""Builders for pods and nodes. Fields that are not given have the defaults of the API server."""
 
 from __future__ import annotations
 

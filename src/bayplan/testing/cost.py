@@ -1,4 +1,4 @@
-"""What a plugin costs: microseconds per node and decision, and what throughput that leaves."""
+"""Measures the cost of a plugin: CPU time per node and decision, and the remaining throughput."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from bayplan.testing.builders import make_node, make_pod
 from bayplan.testing.harness import Harness
 
 SIZES: Final = (100, 1_000, 5_000)
-#: Decisions per measurement, and measurements: the median is told.
+#: Decisions per measurement, and measurements; the median counts.
 _DECISIONS: Final = 20
 _ROUNDS: Final = 5
 
 
 class Cost(NamedTuple):
-    """Of one cluster size, in seconds of CPU time per decision."""
+    """The cost for one cluster size, in seconds of CPU time per decision."""
 
     n_nodes: int
     with_plugin: float
@@ -38,12 +38,12 @@ class Cost(NamedTuple):
 
     @property
     def share_left(self) -> float:
-        """Of the throughput without the plugin."""
+        """The remaining share of the throughput without the plugin."""
         return self.without / self.with_plugin if self.with_plugin else 1.0
 
 
 def measure(plugin: type[Plugin], sizes: tuple[int, ...] = SIZES) -> list[Cost]:
-    """The default plugins with and without *plugin*, on clusters of *sizes* nodes, in turns."""
+    """Measure the default plugins with and without *plugin*, alternating, on clusters of *sizes* nodes."""
     return [_measure_one(plugin, size) for size in sizes]
 
 
@@ -70,10 +70,10 @@ def _node(number: int) -> Node:
 
 
 def _pod(number: int) -> Pod:
-    # Different pods, so that nothing is remembered from the one before.
+    # Different pods, so that no cached results are used.
     return make_pod(f"pod-{number}", cpu=f"{100 + number}m", memory="128Mi", labels={"app": f"app-{number % 7}"})
 
 
 def prefers_columns(plugin: type[Plugin]) -> bool:
-    """Whether it asks about nodes one at a time where it could be asked about all at once."""
+    """Whether the plugin is called for each node where it could be called once for all nodes."""
     return any(hasattr(plugin, name) for name in ("filter", "score"))

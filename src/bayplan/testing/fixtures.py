@@ -16,7 +16,8 @@ from bayplan.testing.virtual_cluster import VirtualCluster
 
 @pytest.fixture
 def cluster() -> Iterator[Callable[..., VirtualCluster]]:
-    """Starts clusters in virtual time, which end with the test: `cluster(nodes=3, plugins=[MyPlugin])`."""
+    """Starts clusters in virtual time, which are closed at the end of the test: `cluster(nodes=3,
+    plugins=[MyPlugin])`."""
     with ExitStack() as stack:
 
         def start(*args: Any, **options: Any) -> VirtualCluster:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from bayplan import config
+from bayplan.core.messages import ObjectChanged
 from bayplan.framework import Plugin, Registry
 from bayplan.model import KubeObject, Node, Pod
-from bayplan.scheduler import Profile, Scheduler, default_registry
+from bayplan.scheduler import default_registry, new_core
 from bayplan.testing.time import VirtualClock
 
 if TYPE_CHECKING:
-    from bayplan.cycle import Decision
+    from bayplan.core import Decision, Profile
 
 _HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 _PROFILE = """\
@@ -44,34 +45,30 @@ class Harness:
     ) -> None:
         registry, read = prepared(plugins, configuration, only=only)
         self.clock = VirtualClock()
-        self.scheduler = Scheduler(read(registry), registry, clock=self.clock, seed=seed)
+        self.core = new_core(read(registry), registry, clock=self.clock, seed=seed)
         self.add(*nodes, *objects, *pods)
 
     def add(self, *objects: KubeObject) -> None:
         """Nodes, pods that are on nodes, and any other objects."""
         for each in objects:
-            if isinstance(each, Node):
-                self.scheduler.cache.set_node(each)
-            elif isinstance(each, Pod):
-                self.scheduler.cache.add_pod(each)
-            else:
-                self.scheduler.objects.set(each)
+            self.core.handle(ObjectChanged(None, each))
 
     def profile(self, name: str = "default-scheduler") -> Profile:
-        profile = self.scheduler.profile(name)
+        profile = self.core.profiles.get(name)
         if profile is None:
-            raise LookupError(f"no profile {name!r}; there are: {', '.join(self.scheduler.profiles)}")
+            raise LookupError(f"no profile {name!r}; there are: {', '.join(self.core.profiles)}")
         return profile
 
     def decide(self, pod: Pod) -> Decision:
         """One scheduling cycle; nothing changes."""
-        return self.profile(pod.spec.scheduler_name).cycle.schedule(pod)
+        self.profile(pod.spec.scheduler_name)
+        return self.core.decide(pod)
 
     def schedule(self, pod: Pod) -> Decision:
         """One scheduling cycle; a pod that found a node is on it from then on."""
         decision = self.decide(pod)
         if decision.node_name:
-            self.scheduler.cache.assume(pod, decision.node_name)
+            self.core.cache.assume(pod, decision.node_name)
         return decision
 
 

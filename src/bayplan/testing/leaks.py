@@ -1,4 +1,4 @@
-"""Does a plugin keep something of every pod? What its file allocates is watched over many decisions."""
+"""Finds plugins whose memory grows with every pod, by tracing the allocations of their file."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from bayplan.testing.builders import make_pod
 if TYPE_CHECKING:
     from bayplan.testing.harness import Harness
 
-#: Caches fill up in the first rounds; what still grows in the last ones grows for ever.
+#: Caches fill up in the first rounds; memory that still grows in the last ones grows forever.
 _ROUNDS: Final = 4
 _DECISIONS: Final = 100
-#: A counter or a short name per pod is not worth a word.
+#: Less per pod, such as a counter or a short name, is not reported.
 _WORTH_BYTES: Final = 200
 
 
 def find_leak(plugin: type[Plugin], harness: Harness) -> Iterator[str]:
-    """What is wrong, in words for the author; nothing if nothing is."""
+    """The leak, if there is one, worded for the author of the plugin."""
     try:
         file = inspect.getfile(plugin)
     except (OSError, TypeError):
@@ -33,13 +33,13 @@ def find_leak(plugin: type[Plugin], harness: Harness) -> Iterator[str]:
     least = min(growth)
     if least > _WORTH_BYTES:
         yield (
-            f"keeps about {least:,.0f} bytes more with every pod that it is asked about, so it grows for ever; "
-            "keep what belongs to one attempt in the CycleState, and give back the rest when a pod is gone"
+            f"its memory grows by about {least:,.0f} bytes with every pod; "
+            "keep the data of one attempt in the CycleState, and drop the rest when a pod is deleted"
         )
 
 
 def _sizes(file: str, harness: Harness) -> list[int]:
-    """Bytes that *file* has allocated and that are still there, before the first round and after each."""
+    """Bytes that *file* has allocated and not freed, before the first round and after each."""
     was_tracing = tracemalloc.is_tracing()
     if not was_tracing:
         tracemalloc.start()

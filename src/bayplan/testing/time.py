@@ -1,10 +1,10 @@
-"""A clock that stands still until it is told to move."""
+"""A clock for tests that only moves when it is told to."""
 
 from __future__ import annotations
 
 
 class VirtualClock:
-    """Implements `framework.Clock`; sleeping moves it on at once."""
+    """Implements `framework.Clock`; sleeping advances it immediately."""
 
     def __init__(self, start: float = 1_700_000_000.0) -> None:
         self._now = start

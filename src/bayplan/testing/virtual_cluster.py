@@ -17,7 +17,7 @@ from bayplan.apiserver.cluster import Cluster
 from bayplan.apiserver.virtual_time import LoopClock, VirtualTimeLoop
 from bayplan.framework import Plugin
 from bayplan.model import KubeObject, Node, Pod
-from bayplan.model.meta import condition_of
+from bayplan.model.kube_object import condition_of
 from bayplan.testing.harness import prepared
 
 if TYPE_CHECKING:

@@ -1,1 +1,1 @@
-"""The watch: from changes of objects in the API server to what the cache and the queue are told."""
+"""Lists and watches the API server, and applies the changes to the cache and the queue."""

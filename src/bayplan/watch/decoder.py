@@ -1,7 +1,7 @@
-"""Sans-IO decoder of a watch stream: pieces of bytes in, events out.
+"""Sans-I/O decoder of a watch stream.
 
-The API server writes one JSON object per line. An event's object stays bytes, so that the kind that it belongs to
-decodes it once, into typed fields.
+In: chunks of bytes. Out: events. The API server writes one JSON object per line. An event's object stays bytes, so
+that it is decoded once, by its own kind, into typed fields.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ DELETED: Final = "DELETED"
 BOOKMARK: Final = "BOOKMARK"
 ERROR: Final = "ERROR"
 
-#: etcd stores objects of 1.5 MB at most; nothing that long is an event.
+#: etcd stores objects of 1.5 MB at most, so no event is this long.
 MAX_EVENT_BYTES: Final = 32 << 20
 
 
 class WatchError(ValueError):
-    """The stream is not what a watch should be."""
+    """The stream is not a valid watch."""
 
 
 class WatchEvent(NamedTuple):
@@ -37,7 +37,7 @@ class _Line(msgspec.Struct):
 
 
 class ObjectHead(msgspec.Struct, rename="camel"):
-    """As much of any object as tells which one it is."""
+    """The fields of any object that identify it."""
 
     class Meta(msgspec.Struct, rename="camel"):
         name: str = ""
@@ -57,7 +57,7 @@ _decode_head = msgspec.json.Decoder(ObjectHead).decode
 
 
 def read_head(data: bytes) -> ObjectHead:
-    """Name and resourceVersion of an object; empty where it has none that can be read."""
+    """Name and resourceVersion of an object; empty if they cannot be read."""
     try:
         return _decode_head(data)
     except msgspec.DecodeError:
@@ -65,10 +65,10 @@ def read_head(data: bytes) -> ObjectHead:
 
 
 class WatchDecoder:
-    """Puts lines together from pieces, and takes them apart into events."""
+    """Joins chunks into lines, and decodes lines into events."""
 
     def __init__(self) -> None:
-        #: The beginning of a line whose end has not come yet.
+        #: The start of a line whose end has not arrived yet.
         self._pending: list[bytes] = []
         self._pending_size = 0
 
@@ -76,13 +76,13 @@ class WatchDecoder:
         """The events that *data* completes, in order. Raises WatchError."""
         head, newline, rest = data.rpartition(b"\n")
         if not newline:
-            self._keep(rest)
+            self._buffer(rest)
             return []
         if self._pending:
             head = b"".join((*self._pending, head))
             self._pending, self._pending_size = [], 0
         if rest:
-            self._keep(rest)
+            self._buffer(rest)
         return [_event(line) for line in head.split(b"\n") if line and not line.isspace()]
 
     def finish(self) -> None:
@@ -90,7 +90,7 @@ class WatchDecoder:
         if b"".join(self._pending).strip():
             raise WatchError(f"the watch ended in the middle of an event, after {self._pending_size} bytes of it")
 
-    def _keep(self, data: bytes) -> None:
+    def _buffer(self, data: bytes) -> None:
         self._pending.append(data)
         self._pending_size += len(data)
         if self._pending_size > MAX_EVENT_BYTES:

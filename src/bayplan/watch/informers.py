@@ -1,52 +1,49 @@
-"""Informers: one reflector for each kind that somebody asks for. Implements `framework.Informers`.
+"""Informers: one reflector for each kind that is in use. Implements `framework.Informers`.
 
-Plugins ask while they are constructed, so everything is known before the first watch starts; what is asked for
-later is watched from then on.
+In: a `Source` of lists and watches. Out: listers, and callbacks on changes. Plugins ask for listers while they are
+constructed, so most kinds are known before the first watch starts; a kind that is asked for later is watched from
+then on.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from typing import Any, Final, Generic, NamedTuple, TypeVar, cast
 
 from bayplan.framework import Clock
 from bayplan.model import KubeObject, Pod
-from bayplan.watch.listing import Source
+from bayplan.watch.local_store import LIVE_PODS, Callback, WatchedResource, custom_resource, resource_of
+from bayplan.watch.pager import Source
 from bayplan.watch.reflector import Reflector
-from bayplan.watch.resource import LIVE_PODS, WatchedResource, custom_resource, resource_of
-
-logger = logging.getLogger("bayplan.watch")
 
 T = TypeVar("T")
-Callback = Callable[[T | None, T | None], None]
 
-#: Kinds of which not all objects are wanted.
-FIELD_SELECTORS: Mapping[type[KubeObject], str] = {Pod: LIVE_PODS}
+#: Kinds of which only some objects are watched.
+FIELD_SELECTORS: Final[Mapping[type[KubeObject], str]] = {Pod: LIVE_PODS}
 
 
 class InformerFailure(NamedTuple):
-    """A resource that is no longer watched, and what ended the watch."""
+    """A resource that is no longer watched, and the error that ended the watch."""
 
     name: str
     error: BaseException
 
 
 class Informer(Generic[T]):
-    """The objects of one kind and who wants to know about them. Implements `framework.Lister`."""
+    """The objects of one kind and the callbacks on their changes. Implements `framework.Lister`."""
 
     def __init__(self, source: Source, resource: WatchedResource[T], clock: Clock) -> None:
-        self._callbacks: list[Callback[T]] = []
-        self.reflector: Reflector[T] = Reflector(source, resource, self._changed, clock)
+        self.reflector: Reflector[T] = Reflector(source, resource, clock)
+        self._objects = self.reflector.store.objects
         self.name = resource.name
 
     def get(self, name: str, namespace: str = "") -> T | None:
-        return self.reflector.objects.get(f"{namespace}/{name}" if namespace else name)
+        return self._objects.get(f"{namespace}/{name}" if namespace else name)
 
     def list(self, namespace: str | None = None) -> Sequence[T]:
-        objects = self.reflector.objects
+        objects = self._objects
         if namespace is None:
             return list(objects.values())
         prefix = f"{namespace}/"
@@ -55,44 +52,28 @@ class Informer(Generic[T]):
         ]
 
     def add(self, callback: Callback[T]) -> None:
-        """Call *callback* on every change; it is told at once about what is there already."""
-        self._callbacks.append(callback)
-        for value in list(self.reflector.objects.values()):
-            callback(None, value)
-
-    def _changed(self, old: T | None, new: T | None) -> None:
-        for callback in self._callbacks:
-            try:
-                callback(old, new)
-            except Exception:
-                logger.exception("A callback on changes of %s failed", self.name)
+        """Call *callback* on every change, and now for every object that is already there."""
+        self.reflector.store.subscribe(callback)
 
 
-class Informers:
-    """See the module's text."""
+class InformerFactory:
+    """The informers of all kinds in use; see the module's docstring."""
 
-    def __init__(
-        self,
-        source: Source,
-        clock: Clock,
-        *,
-        field_selectors: Mapping[type[KubeObject], str] = FIELD_SELECTORS,
-    ) -> None:
+    def __init__(self, source: Source, clock: Clock) -> None:
         self._source = source
         self._clock = clock
-        self._field_selectors = field_selectors
         self._informers: dict[object, Informer[Any]] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._started = False
         self._failures: asyncio.Queue[InformerFailure] = asyncio.Queue()
 
-    # --- asking -------------------------------------------------------------------------------------------
+    # --- listers ------------------------------------------------------------------------------------------
 
     def lister(self, kind: type[T]) -> Informer[T]:
         """The objects of a kind of `bayplan.model`."""
         if kind not in self._informers:
             typed = cast("type[KubeObject]", kind)
-            self._add(kind, resource_of(typed, field_selector=self._field_selectors.get(typed, "")))
+            self._add(kind, resource_of(typed, field_selector=FIELD_SELECTORS.get(typed, "")))
         return cast("Informer[T]", self._informers[kind])
 
     def custom(self, api_version: str, plural: str) -> Informer[dict[str, Any]]:
@@ -103,7 +84,7 @@ class Informers:
         return self._informers[key]
 
     def watched(self, resource: WatchedResource[T]) -> Informer[T]:
-        """The objects of a resource, decoded as it says."""
+        """The objects of a resource with a decoder of its own."""
         if resource not in self._informers:
             self._add(resource, resource)
         return cast("Informer[T]", self._informers[resource])
@@ -123,7 +104,7 @@ class Informers:
     # --- running ------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to watch everything asked for."""
+        """Start all watches."""
         self._started = True
         for informer in self._informers.values():
             self._start_one(informer)
@@ -138,7 +119,7 @@ class Informers:
             self._failures.put_nowait(InformerFailure(name, error))
 
     async def wait_synced(self) -> None:
-        """Until every first list was handed on."""
+        """Until the first list of every kind is in its store."""
         for informer in list(self._informers.values()):
             await informer.reflector.synced.wait()
 
@@ -147,11 +128,11 @@ class Informers:
         return self._started and not self.unsynced()
 
     def unsynced(self) -> Iterable[str]:
-        """What has not been listed yet, by name."""
+        """The names of the resources that have not been listed yet."""
         return [each.name for each in self._informers.values() if not each.reflector.synced.is_set()]
 
     async def wait_failed(self) -> InformerFailure:
-        """Return when a reflector has ended for good, which is a defect: trouble with the server ends none."""
+        """Return when a reflector has ended. That is a bug: errors of the server end none."""
         return await self._failures.get()
 
     async def stop(self) -> None:

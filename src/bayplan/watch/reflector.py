@@ -1,4 +1,4 @@
-"""A reflector keeps a copy of one collection of the API server: list once, then watch.
+"""A reflector keeps a local store equal to one collection of the API server: list once, then watch.
 
         ┌────────── expired (410) ──────────┐
         ▼                                   │
@@ -6,9 +6,8 @@
         ▲                      ▲            │
         └── backoff ◀─ error   └── resume ◀─┘ ended, cut, refused
 
-Comes in: a `Source`. Goes out: every change as *handler(old, new)*; old is None on creation, new on deletion. A
-list that follows a gap yields the deletions that were missed. An object that cannot be decoded is logged and left
-out.
+In: a `Source` of lists and watches. Out: updates of its `LocalStore`, which calls back on every change. A list
+after a gap also yields the deletions that were missed.
 """
 
 from __future__ import annotations
@@ -16,15 +15,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Mapping
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 import msgspec
 
-from bayplan.client.backoff import Backoff, Random, jittered
-from bayplan.client.errors import ApiError, ClientError, ExpiredError, NotFoundError, api_error
+from bayplan.client.errors import ApiError, ClientError, NotFoundError, ResourceExpiredError, api_error
+from bayplan.client.flow_control import Backoff, Random, jittered
 from bayplan.framework import Clock
-from bayplan.watch.copy import Copy, Handler
 from bayplan.watch.decoder import (
     ADDED,
     BOOKMARK,
@@ -35,38 +32,37 @@ from bayplan.watch.decoder import (
     WatchEvent,
     read_head,
 )
-from bayplan.watch.listing import Source, list_all
-from bayplan.watch.resource import WatchedResource
+from bayplan.watch.local_store import LocalStore, WatchedResource
+from bayplan.watch.pager import Source, list_all
 
 logger = logging.getLogger("bayplan.watch")
 
 T = TypeVar("T")
 
-#: As client-go: a watch lasts five to ten minutes, so that not all of them begin anew at the same time.
+#: As in client-go: a watch lasts five to ten minutes, so that watches do not all restart at the same time.
 WATCH_SECONDS = 300.0
-#: What the server may be late with ending a watch before we do.
+#: How late the server may end a watch before we end it.
 _GRACE_SECONDS = 30.0
-#: A watch that ends sooner than this without an event is a failure, or we would ask again and again.
+#: A watch that ends sooner than this without an event is a failure, or we would retry in a tight loop.
 _SHORT_SECONDS = 1.0
-#: How often the loop gets a turn while a long list is worked off.
+#: The event loop runs after this many objects of a long list.
 _SLICE = 200
-#: A resource that the server does not serve is asked for again this often: its definition may come.
+#: A resource that the server does not serve is tried again this often: its definition may be created.
 MISSING_SECONDS = 30.0
 
 
 def client_go_backoff(rng: Random = random.random) -> Backoff:
-    """0.8 s, doubled up to 30 s, jittered by as much again; starts anew after two quiet minutes."""
+    """0.8 s, doubled up to 30 s, jittered by as much again; reset after two quiet minutes."""
     return Backoff(0.8, 30.0, reset_after=120.0, rng=rng)
 
 
 class Reflector(Generic[T]):
-    """See the module's text."""
+    """List and watch of one resource; see the module's docstring."""
 
     def __init__(
         self,
         source: Source,
         resource: WatchedResource[T],
-        handler: Handler[T],
         clock: Clock,
         *,
         rng: Random = random.random,
@@ -76,17 +72,12 @@ class Reflector(Generic[T]):
         self._clock = clock
         self._rng = rng
         self._backoff = client_go_backoff(rng)
-        self._copy = Copy(resource, handler)
+        self.store: Final = LocalStore(resource)
         self._resource_version = "0"
         self._must_list = True
         self._missing = False
-        #: Set when the first list is handed on.
+        #: Set when the first list is in the store.
         self.synced = asyncio.Event()
-
-    @property
-    def objects(self) -> Mapping[str, T]:
-        """The copy, by `namespace/name`."""
-        return self._copy.objects
 
     @property
     def resource_version(self) -> str:
@@ -94,13 +85,13 @@ class Reflector(Generic[T]):
         return self._resource_version
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """List and watch until cancelled."""
         while True:
             try:
                 if self._must_list:
                     await self._list()
                 delay = await self._watch()
-            except ExpiredError as error:
+            except ResourceExpiredError as error:
                 delay = self._expired(error)
             except NotFoundError as error:
                 delay = await self._not_served(error)
@@ -118,30 +109,28 @@ class Reflector(Generic[T]):
     # --- list ---------------------------------------------------------------------------------------------
 
     async def _list(self) -> None:
-        listing = await list_all(
-            self._source, self._resource.path, self._resource.selectors, self._resource_version
-        )
+        listing = await list_all(self._source, self._resource.path, self._resource.query, self._resource_version)
         await self._replace(listing.items)
         self._resource_version = listing.resource_version
         self._must_list = self._missing = False
         if not self.synced.is_set():
-            logger.debug("Caches populated: type=%s objects=%d", self._resource.name, len(self._copy.objects))
+            logger.debug("Caches populated: type=%s objects=%d", self._resource.name, len(self.store.objects))
             self.synced.set()
 
     async def _replace(self, items: list[bytes]) -> None:
-        """Make the copy equal to the list, change by change."""
+        """Make the store equal to the list, change by change."""
         seen = set()
         for i, data in enumerate(items, 1):
-            identity = self._copy.see(data, if_other=True)
+            identity = self.store.update(data, only_if_changed=True)
             if identity is not None:
-                seen.add(identity.key)
+                seen.add(identity[0])
             if i % _SLICE == 0:
                 await asyncio.sleep(0)
-        self._copy.keep_only(seen)
+        self.store.retain(seen)
 
-    def _expired(self, error: ExpiredError) -> float:
-        """What we have seen is no longer known: list again. Twice in a row, and without asking for a version."""
-        logger.debug("Listing %s anew: %s", self._resource.name, error)
+    def _expired(self, error: ResourceExpiredError) -> float:
+        """Our resourceVersion has expired: list again, and the second time in a row without a version."""
+        logger.debug("Listing %s again: %s", self._resource.name, error)
         was_listing, self._must_list = self._must_list, True
         if not was_listing:
             return 0.0
@@ -151,7 +140,7 @@ class Reflector(Generic[T]):
         return 0.0
 
     async def _not_served(self, error: NotFoundError) -> float:
-        """A custom resource without its definition: there are none of it, for now."""
+        """A custom resource without its definition: it has no objects for now."""
         if not self._missing:
             logger.warning("The server does not serve %s; going on without: %s", self._resource.name, error)
         self._missing = self._must_list = True
@@ -163,10 +152,10 @@ class Reflector(Generic[T]):
     # --- watch --------------------------------------------------------------------------------------------
 
     async def _watch(self) -> float:
-        """Follow one watch to its end; seconds to wait before the next one."""
+        """Follow one watch to its end; returns the seconds to wait before the next one."""
         seconds = jittered(WATCH_SECONDS, 1.0, self._rng)
         query: dict[str, str | int] = {
-            **self._resource.selectors,
+            **self._resource.query,
             "watch": "true",
             "allowWatchBookmarks": "true",
             "resourceVersion": self._resource_version,
@@ -202,14 +191,14 @@ class Reflector(Generic[T]):
     def _apply(self, event: WatchEvent) -> None:
         if event.type == ERROR:
             raise _error_of(event.object)
-        identity = self._copy.see(event.object) if event.type in (ADDED, MODIFIED) else None
+        identity = self.store.update(event.object) if event.type in (ADDED, MODIFIED) else None
         if identity is not None:
-            version = identity.resource_version
+            version = identity[2]
         else:
             head = read_head(event.object)
             version = head.metadata.resource_version
             if event.type != BOOKMARK:
-                self._copy.remove(head.key)
+                self.store.remove(head.key)
         if version:
             self._resource_version = version
 

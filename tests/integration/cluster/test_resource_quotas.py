@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.integration.cluster.story import World, tell
+from tests.integration.cluster.cluster_driver import ClusterDriver, run_on_cluster
 
 from bayplan.client import ApiError
 
@@ -20,7 +20,7 @@ metadata: {name: NAME}
 spec:
   containers: [{name: c, image: nginx, resources: {requests: {cpu: 300m}}}]
 """
-#: Over after a minute.
+#: Completes after a minute.
 ENDS = """
 apiVersion: v1
 kind: Pod
@@ -29,7 +29,7 @@ spec:
   restartPolicy: Never
   containers: [{name: c, image: nginx, resources: {requests: {cpu: 300m}}}]
 """
-#: Three pods are wanted where two may be.
+#: Three pods are wanted where two are allowed.
 DEPLOYMENT = """
 apiVersion: apps/v1
 kind: Deployment
@@ -43,69 +43,69 @@ spec:
 """
 
 
-async def _used(world: World) -> dict[str, str]:
-    status = (await world.get("v1", "resourcequotas", "team")).get("status") or {}
+async def _used(driver: ClusterDriver) -> dict[str, str]:
+    status = (await driver.get("v1", "resourcequotas", "team")).get("status") or {}
     used: dict[str, str] = status.get("used") or {}
     return used
 
 
-async def _becomes(world: World, **expected: str) -> None:
+async def _becomes(driver: ClusterDriver, **expected: str) -> None:
     async def is_so() -> bool:
-        return expected.items() <= (await _used(world)).items()
+        return expected.items() <= (await _used(driver)).items()
 
-    await world.until(is_so)
+    await driver.until(is_so)
 
 
-def test_what_is_there_is_counted() -> None:
-    """A new quota counts what was there before it; only what it names is in its status."""
+def test_existing_objects_are_counted() -> None:
+    """A new quota counts existing objects; only the resources it limits are in its status."""
 
-    async def story(world: World) -> None:
-        await world.apply(POD.replace("NAME", "early"))
-        await world.apply(QUOTA)
-        await _becomes(world, pods="1")
-        quota = await world.get("v1", "resourcequotas", "team")
+    async def scenario(driver: ClusterDriver) -> None:
+        await driver.apply(POD.replace("NAME", "early"))
+        await driver.apply(QUOTA)
+        await _becomes(driver, pods="1")
+        quota = await driver.get("v1", "resourcequotas", "team")
         assert quota["status"]["hard"] == quota["spec"]["hard"]
         assert quota["status"]["used"] == {
             "pods": "1", "requests.cpu": "300m", "count/configmaps": "0", "count/deployments.apps": "0",
         }  # fmt: skip
 
-    tell(story)
+    run_on_cluster(scenario)
 
 
-def test_what_goes_makes_room() -> None:
-    """A third pod is refused until one of two is gone; a pod that has ended is gone as well."""
+def test_deleted_pods_make_room() -> None:
+    """A third pod is refused until one of two is deleted; a finished pod does not count either."""
 
-    async def story(world: World) -> None:
-        await world.apply(QUOTA)
-        await _becomes(world, pods="0")
-        await world.apply(POD.replace("NAME", "one"))
-        await world.apply(ENDS)
+    async def scenario(driver: ClusterDriver) -> None:
+        await driver.apply(QUOTA)
+        await _becomes(driver, pods="0")
+        await driver.apply(POD.replace("NAME", "one"))
+        await driver.apply(ENDS)
         with pytest.raises(
             ApiError, match="exceeded quota: team, requested: pods=1, used: pods=2, limited: pods=2"
         ):
-            await world.client.request("POST", "/api/v1/namespaces/default/pods", _body("three"))
+            await driver.client.request("POST", "/api/v1/namespaces/default/pods", _body("three"))
 
-        await world.delete("v1", "pods", "one")
-        await _becomes(world, pods="1")
-        await world.apply(POD.replace("NAME", "three"))
-        await _becomes(world, **{"pods": "2", "requests.cpu": "600m"})
-        await _becomes(world, **{"pods": "1", "requests.cpu": "300m"})  # the one that ends
+        await driver.delete("v1", "pods", "one")
+        await _becomes(driver, pods="1")
+        await driver.apply(POD.replace("NAME", "three"))
+        await _becomes(driver, **{"pods": "2", "requests.cpu": "600m"})
+        await _becomes(driver, **{"pods": "1", "requests.cpu": "300m"})  # the one that ends
 
-    tell(story)
+    run_on_cluster(scenario)
 
 
 def test_deployments_wait_for_room() -> None:
-    """A ReplicaSet goes on trying: more room, more pods."""
+    """A ReplicaSet retries until there is room."""
 
-    async def story(world: World) -> None:
-        await world.apply(QUOTA)
-        await _becomes(world, pods="0")
-        await world.apply(DEPLOYMENT)
-        await _becomes(world, **{"pods": "2", "count/deployments.apps": "1"})
-        await world.patch("v1", "resourcequotas", "team", {"spec": {"hard": {"pods": "9"}}})
-        await _becomes(world, pods="3")
+    async def scenario(driver: ClusterDriver) -> None:
+        await driver.apply(QUOTA)
+        await _becomes(driver, pods="0")
+        await driver.apply(DEPLOYMENT)
+        await _becomes(driver, **{"pods": "2", "count/deployments.apps": "1"})
+        await driver.patch("v1", "resourcequotas", "team", {"spec": {"hard": {"pods": "9"}}})
+        await _becomes(driver, pods="3")
 
-    tell(story)
+    run_on_cluster(scenario)
 
 
 def _body(name: str) -> dict[str, object]:

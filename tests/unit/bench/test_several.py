@@ -20,14 +20,14 @@ def simulated(split: str, strategy: str, processes: int) -> Simulation:
 
 @pytest.mark.parametrize("strategy", [SPREADING, PACKING])
 @pytest.mark.parametrize(("split", "processes"), [("pods", 1), ("nodes", 4)])
-def test_nobody_is_turned_away_where_nodes_have_one_scheduler(split: str, processes: int, strategy: str) -> None:
-    assert simulated(split, strategy, processes).n_turned_away == 0
+def test_no_pod_is_rejected_if_nodes_have_one_scheduler(split: str, processes: int, strategy: str) -> None:
+    assert simulated(split, strategy, processes).n_rejected == 0
 
 
-def test_schedulers_that_fill_the_same_node_are_turned_away_and_try_again() -> None:
+def test_pods_of_schedulers_that_fill_the_same_node_are_rejected_and_retried() -> None:
     """Packing, all of them prefer the fullest node, and know of each other's pods too late."""
     simulation = simulated("pods", PACKING, 4)
-    assert simulation.n_turned_away > 0
+    assert simulation.n_rejected > 0
     assert simulation.n_without_node == 0
 
 

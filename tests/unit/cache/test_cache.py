@@ -1,4 +1,4 @@
-"""A pod's way through the cache: Initial, Assumed, Added, Deleted."""
+"""The states of a pod in the cache: Initial, Assumed, Added, Deleted."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def used(cache: Cache, node: str) -> int:
 
 
 def test_assumed_pod_counts_at_once(cache: Cache) -> None:
-    """A pod counts on its node before the API server knows of it."""
+    """A pod counts on its node before the API server confirms the bind."""
     pod = make_pod("p", cpu="1")
     assumed = cache.assume(pod, "a")
     assert (used(cache, "a"), assumed.spec.node_name, cache.is_assumed(pod.uid)) == (1000, "a", True)
 
 
 def test_confirmed_pod_counts_once(cache: Cache) -> None:
-    """The watch's word replaces the assumption."""
+    """The confirmation by the watch replaces the assumption."""
     pod = make_pod("p", cpu="1")
     assumed = cache.assume(pod, "a")
     cache.add_pod(assumed)
@@ -41,7 +41,7 @@ def test_confirmed_pod_counts_once(cache: Cache) -> None:
 
 
 def test_pod_bound_elsewhere_moves(cache: Cache) -> None:
-    """When somebody else bound the pod to another node, it counts there and only there."""
+    """A pod that another scheduler bound to another node counts there and only there."""
     pod = make_pod("p", cpu="1")
     cache.assume(pod, "a")
     cache.add_pod(make_pod("p", cpu="1", node_name="b", metadata={"uid": pod.uid}))
@@ -56,8 +56,8 @@ def test_forgotten_pod_frees_the_node(cache: Cache) -> None:
     assert (used(cache, "a"), cache.n_pods) == (0, 0)
 
 
-def test_pod_whose_requests_wrapped_around_can_go(cache: Cache) -> None:
-    """4Ei and 4Ei come to the lowest int64, which has no opposite."""
+def test_pod_whose_requests_wrapped_around_can_be_removed(cache: Cache) -> None:
+    """The sum of 4Ei and 4Ei is the lowest int64, which has no opposite."""
     containers = [{"name": name, "resources": {"requests": {"memory": "4Ei"}}} for name in "xy"]
     pod = make_pod("p", spec={"containers": containers})
     assumed = cache.assume(pod, "a")
@@ -67,33 +67,21 @@ def test_pod_whose_requests_wrapped_around_can_go(cache: Cache) -> None:
 
 
 def test_confirmed_pod_cannot_be_forgotten(cache: Cache) -> None:
-    """Forgetting a pod that is really there would hide it: a bug in the caller."""
+    """Forgetting a pod that is on the node would hide it: a bug in the caller."""
     cache.add_pod(pod := make_pod("p", cpu="1", node_name="a"))
     with pytest.raises(CacheError, match="was not assumed"):
         cache.forget(pod.uid)
 
 
 def test_pod_cannot_be_assumed_twice(cache: Cache) -> None:
-    """A pod in the cache is on a node already."""
+    """A pod in the cache has a node already."""
     cache.assume(pod := make_pod("p"), "a")
     with pytest.raises(CacheError, match="cannot be assumed"):
         cache.assume(pod, "b")
 
 
-def test_assumed_pod_expires_after_its_deadline(cache: Cache) -> None:
-    """A bind that nobody confirms is given up; one without a deadline never is."""
-    late, waiting = make_pod("late", cpu="1"), make_pod("waiting", cpu="2")
-    cache.assume(late, "a")
-    cache.assume(waiting, "a")
-    cache.finish_binding(late.uid, deadline=30.0)
-    cache.finish_binding(waiting.uid)
-    assert list(cache.expire(29.9)) == []
-    assert [pod.name for pod in cache.expire(30.0)] == ["late"]
-    assert used(cache, "a") == 2000
-
-
 def test_pods_of_a_missing_node_count_when_it_appears(cache: Cache) -> None:
-    """A pod may be seen before its node, and outlive it."""
+    """A pod may be added before its node, and removed after it."""
     cache.add_pod(make_pod("p", cpu="1", node_name="c"))
     cache.set_node(make_node("c"))
     assert used(cache, "c") == 1000
@@ -110,8 +98,8 @@ def test_snapshot_arrays_cannot_be_written(cache: Cache) -> None:
         requested[0] = 1
 
 
-def test_unreadable_objects_change_nothing(cache: Cache) -> None:
-    """An object whose amounts cannot be read is refused whole; what was there stays as it was."""
+def test_invalid_objects_change_nothing(cache: Cache) -> None:
+    """An object whose amounts cannot be parsed is rejected as a whole."""
     cache.add_pod(make_pod("p", cpu="1", node_name="a", metadata={"uid": "p"}))
     with pytest.raises(ObjectError, match=r"Node c: status.allocatable"):
         cache.set_node(make_node("c", cpu="four"))
@@ -121,11 +109,11 @@ def test_unreadable_objects_change_nothing(cache: Cache) -> None:
 
 
 def test_other_terms_of_a_pod_still_count(cache: Cache) -> None:
-    """A pod with one unreadable kind of affinity terms keeps the others."""
+    """Invalid affinity terms of one kind do not affect the other kinds."""
     term = {"labelSelector": {"matchLabels": {"app": "a"}}, "topologyKey": "zone"}
-    unreadable = {"labelSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}, "topologyKey": "zone"}
+    invalid = {"labelSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}, "topologyKey": "zone"}
     affinity = {
-        "podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [unreadable]},
+        "podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [invalid]},
         "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]},
     }
     cache.add_pod(make_pod("p", node_name="a", spec={"affinity": affinity}))

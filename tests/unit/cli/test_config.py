@@ -133,7 +133,7 @@ def test_a_right_configuration_is_fine(tmp_path: Path) -> None:
 
     result = run("check", file)
 
-    assert (result.exit_code, result.output) == (0, f"{file} is fine: 2 profiles (one, two)\n")
+    assert (result.exit_code, result.output) == (0, f"{file} is valid: 2 profiles (one, two)\n")
 
 
 def test_everything_wrong_is_said_at_once(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ profiles:
         f"{file}:9: profiles[0].extenders: unknown field; extenders belong at the top level, beside profiles, "
         "and are shared by all profiles",
     ]
-    assert result.stderr == f"{file}: 4 problems\n"
+    assert result.stderr == f"{file}: 4 errors\n"
 
 
 def test_warnings_are_not_wrong(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_warnings_are_not_wrong(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
         f'{file}:3: warning: profiles[0].pluginConfig[0]: there is no plugin "Nobody"; its arguments are ignored',
-        f"{file} is fine, with 1 warning: 1 profile (default-scheduler)",
+        f"{file} is valid, with 1 warning: 1 profile (default-scheduler)",
     ]
 
 
@@ -186,12 +186,12 @@ def test_several_files_are_all_checked(tmp_path: Path) -> None:
 
     assert result.exit_code == 1
     assert f'{wrong}:3: paralelism: unknown field; did you mean "parallelism"?' in result.stdout
-    assert f"{right} is fine: 1 profile (default-scheduler)" in result.stdout
+    assert f"{right} is valid: 1 profile (default-scheduler)" in result.stdout
 
 
 def test_standard_input_has_a_name() -> None:
     """`-` is called <stdin> in messages."""
-    assert run("check", "-", stdin=V1).output == "<stdin> is fine: 1 profile (default-scheduler)\n"
+    assert run("check", "-", stdin=V1).output == "<stdin> is valid: 1 profile (default-scheduler)\n"
 
 
 def test_a_policy_is_checked_by_its_flag(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_a_policy_is_checked_by_its_flag(tmp_path: Path) -> None:
     result = run("check", "--policy-config-file", file)
 
     assert result.exit_code == 0
-    assert f"{file} is fine, with " in result.stdout
+    assert f"{file} is valid, with " in result.stdout
 
 
 def test_something_must_be_checked() -> None:

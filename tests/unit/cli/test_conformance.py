@@ -1,4 +1,4 @@
-"""`bayplan conformance`: the command around the judges."""
+"""`bayplan conformance`: the command around the verifiers."""
 
 from __future__ import annotations
 

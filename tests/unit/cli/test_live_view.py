@@ -1,4 +1,4 @@
-"""What `bayplan up` shows: a line for each decision, or a picture of nodes and pods."""
+"""What `bayplan up` shows: a line for each decision, or a live view of nodes and pods."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from rich.console import Console
 
-from bayplan.cli.live_view import NODE_ROWS, decision_line, picture, show
+from bayplan.cli.live_view import NODE_ROWS, decision_line, render, show
 from bayplan.observe.record import Record
 from bayplan.testing import VirtualCluster, make_node, make_pod
 
@@ -25,7 +25,7 @@ def cluster() -> Iterator[VirtualCluster]:
 def drawn(cluster: VirtualCluster) -> str:
     console = Console(width=160)
     with console.capture() as captured:
-        console.print(picture(cluster.cluster))
+        console.print(render(cluster.cluster))
     return captured.get()
 
 
@@ -34,7 +34,7 @@ def drawn(cluster: VirtualCluster) -> str:
     [
         pytest.param("a", "", "ns/p → a", id="placed"),
         pytest.param("", "0/2 nodes", "ns/p is pending: 0/2 nodes", id="pending"),
-        pytest.param("a", "no disk", "ns/p did not get to a: no disk", id="chosen and not bound"),
+        pytest.param("a", "no disk", "ns/p was not bound to a: no disk", id="chosen and not bound"),
     ],
 )
 def test_a_line_says_where_or_why_not(node_name: str, message: str, line: str) -> None:
@@ -43,7 +43,7 @@ def test_a_line_says_where_or_why_not(node_name: str, message: str, line: str) -
     assert decision_line(record) == line
 
 
-def test_the_picture_has_pods_queue_and_nodes(cluster: VirtualCluster) -> None:
+def test_the_live_view_has_pods_queue_and_nodes(cluster: VirtualCluster) -> None:
     """The fullest node first, states as kubectl writes them."""
     lines = drawn(cluster).splitlines()
     assert lines[0].startswith("Pods: 1 Pending, 1 Running")

@@ -11,7 +11,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from bayplan.cli import main
-from bayplan.deployment.objects import USER_ID
+from bayplan.deployment.manifest_objects import USER_ID
 
 ROOT = Path(__file__).parents[3]
 V1 = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -192,7 +192,7 @@ def test_controllers_and_further_rights() -> None:
         ),
         pytest.param(
             ["--plugin={folder}/mine.py:Mine", "--plugin={folder}/same/mine.py:Third"],
-            "a ConfigMap has one file of a name",
+            "a ConfigMap cannot have two files of the same name",
             id="two files of a name",
         ),
         pytest.param(
@@ -212,10 +212,10 @@ def test_controllers_and_further_rights() -> None:
         pytest.param(["--config={folder}/wrong.yaml"], "wrong.yaml:3: ", id="a configuration with a mistake"),
         pytest.param(
             ["--config={folder}/alone.yaml", "--replace-default"],
-            "leave out one of the two",
+            "exclude each other",
             id="two configurations",
         ),
-        pytest.param(["--name=My_Scheduler"], "'My_Scheduler' is no name", id="no name"),
+        pytest.param(["--name=My_Scheduler"], "'My_Scheduler' is not a valid name", id="no name"),
         pytest.param(["--allow=read:secrets"], "no verb 'read'", id="no verb"),
         pytest.param(["--replicas=0"], "x>=1", id="no replica"),
     ],
@@ -251,7 +251,7 @@ def test_refuses_with_a_reason(plugin: Path, arguments: list[str], message: str)
     [
         pytest.param(
             "profiles: [{schedulerName: x}]",
-            "set leaderElection.resourceName to a name of its own",
+            "set leaderElection.resourceName to another name",
             id="a second scheduler that waits for the first one's Lease",
         ),
         pytest.param(
@@ -267,8 +267,8 @@ def test_refuses_with_a_reason(plugin: Path, arguments: list[str], message: str)
         pytest.param("profiles: [{}]", "no profile enables the plugin mine", id="a plugin for nothing"),
     ],
 )
-def test_doubts_are_told(plugin: Path, text: str, warning: str) -> None:
-    """It may be meant: the objects are printed, and the doubt goes to standard error."""
+def test_warnings_are_printed(plugin: Path, text: str, warning: str) -> None:
+    """It may be meant: the objects are printed, and the warning goes to standard error."""
     result = run(f"--config={write(plugin.parent, f'{V1}{text}')}", f"--plugin={plugin}:Mine")
     assert result.exit_code == 0
     assert [line for line in result.stderr.splitlines() if line.startswith("warning: ") and warning in line]

@@ -66,9 +66,9 @@ def test_new_goes_where_it_is_told(run: Callable[..., Result]) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        pytest.param(["lower"], "'lower' is no name for a plugin", id="no capital"),
-        pytest.param(["Two Words"], "'Two Words' is no name for a plugin", id="a space"),
-        pytest.param(["Rule", "--into", "."], ". is there already and not empty", id="somebody's folder"),
+        pytest.param(["lower"], "'lower' is not a valid plugin name", id="no capital"),
+        pytest.param(["Two Words"], "'Two Words' is not a valid plugin name", id="a space"),
+        pytest.param(["Rule", "--into", "."], ". exists and is not empty", id="somebody's folder"),
     ],
 )
 def test_new_refuses(run: Callable[..., Result], words: list[str], told: str) -> None:
@@ -99,7 +99,7 @@ def test_check_with_arguments(run: Callable[..., Result]) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        pytest.param("- 1", "the arguments of a plugin are an object", id="a list"),
+        pytest.param("- 1", "the arguments of a plugin must be a mapping", id="a list"),
         pytest.param("a: [", "args.yaml: not YAML", id="no YAML"),
         pytest.param("bset: 1", 'unknown field; did you mean "best"?', id="an unknown field"),
     ],
@@ -116,7 +116,7 @@ def test_check_refuses_arguments(run: Callable[..., Result], text: str, told: st
     [
         pytest.param("gone.py", "gone.py: cannot be read: No such file", id="no file"),
         pytest.param("rule.py:Rul", "rule.py has no class Rul; its plugins are: Rule", id="no class"),
-        pytest.param("empty.py", "empty.py: has no plugin", id="no plugin"),
+        pytest.param("empty.py", "empty.py: contains no plugin", id="no plugin"),
         pytest.param("broken.py", "broken.py:1: '(' was never closed", id="no Python"),
         pytest.param("wrong.py", "did you mean pre_filter?", id="a misspelt method"),
     ],

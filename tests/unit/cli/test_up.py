@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from bayplan.apiserver.journal import Journal
+from bayplan.apiserver.storage.sqlite_journal import SqliteJournal
 from bayplan.cli import main
 from bayplan.cli.up import MARK
-from bayplan.client import KubeClient, Transport, load_access
+from bayplan.client import HttpTransport, KubeClient, load_access
 from bayplan.clock import SystemClock
 
 NODE = "apiVersion: v1\nkind: Node\nmetadata: {name: mine}\nstatus: {allocatable: {cpu: '2', pods: '5'}}\n"
@@ -44,7 +44,7 @@ def up_until(wanted: Callable[[dict[str, Any]], bool], path: str, *words: str) -
     async def watch() -> None:
         while not kubeconfig.exists():
             await asyncio.sleep(0.05)
-        client = KubeClient(Transport(load_access(str(kubeconfig)), SystemClock()), SystemClock())
+        client = KubeClient(HttpTransport(load_access(str(kubeconfig)), SystemClock()), SystemClock())
         while not wanted(await client.request("GET", path)):
             await asyncio.sleep(0.05)
         await client.close()
@@ -68,6 +68,24 @@ def test_a_cluster_from_files() -> None:
     assert result.output.endswith("Stopped.\n")
 
 
+def test_nodes_with_devices() -> None:
+    """Of both forms: a slice for each node and driver."""
+    Path("nics.yaml").write_text("- {name: nic, count: 2, attributes: {speed: 100}}\n")
+    words = ("--nodes", "2", "--devices", "gpu=8", "--devices", "nics.yaml", "--no-scheduler", "--plain")
+    found: list[tuple[str, str, int]] = []
+
+    def wanted(slices: dict[str, Any]) -> bool:
+        specs = [each["spec"] for each in slices["items"]]
+        found[:] = sorted((spec["nodeName"], spec["driver"], len(spec["devices"])) for spec in specs)
+        return len(found) == 4
+
+    result = up_until(wanted, "/apis/resource.k8s.io/v1/resourceslices", *words)
+
+    assert result.exit_code == 0, result.output
+    gpus, nics = ("gpu.bayplan.dev", 8), ("nic.bayplan.dev", 2)
+    assert found == [("node-1", *gpus), ("node-1", *nics), ("node-2", *gpus), ("node-2", *nics)]
+
+
 def test_the_kubeconfig_is_for_us_alone() -> None:
     """It holds a token."""
     words = ("--nodes", "1", "--no-scheduler", "--plain")
@@ -82,7 +100,7 @@ def test_somebody_elses_kubeconfig_is_left_alone() -> None:
     Path("config").write_text("apiVersion: v1\nkind: Config\n")
     result = up("--write-kubeconfig", "config")
     assert result.exit_code == 1
-    assert "config is not a kubeconfig that bayplan wrote, so it stays as it is" in result.output
+    assert "config was not written by bayplan, so it is not overwritten" in result.output
     assert Path("config").read_text() == "apiVersion: v1\nkind: Config\n"
 
 
@@ -98,6 +116,12 @@ def test_somebody_elses_kubeconfig_is_left_alone() -> None:
         pytest.param(
             ["-f", "list.yaml"], "list.yaml: object 1 is not a Kubernetes object", id="a list of numbers"
         ),
+        pytest.param(["--devices", "gpu"], "write NAME=COUNT, for example gpu=8, or the name", id="no number"),
+        pytest.param(["--devices", "gone.yaml"], "'gone.yaml' does not say what devices", id="no file of devices"),
+        pytest.param(["--devices", "pod.yaml"], "pod.yaml: not a list of devices", id="no devices"),
+        pytest.param(
+            ["--devices", "odd-devices.yaml"], "devices gpu: ResourceSlice", id="devices that nobody can have"
+        ),
         pytest.param(["--data", "pod.yaml/x"], "cannot use pod.yaml/x: Not a directory", id="no folder"),
         pytest.param(
             ["--write-kubeconfig", "pod.yaml/x"], "cannot write the kubeconfig pod.yaml/x: ", id="no kubeconfig"
@@ -110,23 +134,14 @@ def test_what_is_wrong_is_told_before_it_starts(words: list[str], told: str) -> 
     Path("odd.yaml").write_text("apiVersion: v1\nkind: Odd\nmetadata: {name: x}\n")
     Path("broken.yaml").write_text("kind: [\n")
     Path("list.yaml").write_text("apiVersion: v1\nkind: List\nitems: [3]\n")
+    Path("odd-devices.yaml").write_text("- {name: gpu, count: 1, attributes: {v: {version: new}}}\n")
     result = up("--nodes", "0", *words)
     assert result.exit_code == 1
     assert told in result.output
 
 
 def test_one_process_for_a_folder() -> None:
-    journal = Journal(Path("data"))
+    journal = SqliteJournal(Path("data"))
     result = up("--nodes", "0", "--data", "data")
     journal.close()
     assert (result.exit_code, result.output) == (1, "Error: cannot use data: another process uses it\n")
-
-
-def test_the_schemas_have_to_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are an extra; without them the command says which."""
-
-    def find_spec(name: str) -> Any:
-        return None
-
-    monkeypatch.setattr("importlib.util.find_spec", find_spec)
-    assert "pip install 'bayplan[cluster]'" in up().output

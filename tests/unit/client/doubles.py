@@ -1,9 +1,10 @@
-"""A clock that runs with the event loop (virtual under looptime), and a transport that answers by script."""
+"""Test doubles: a clock that runs with the event loop (virtual under looptime), and a transport with a script."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 import msgspec
@@ -35,11 +36,12 @@ class Sent(NamedTuple):
 
 
 class ScriptedTransport:
-    """Stands in for `Transport`: each request takes the next answer; an exception is raised, bytes returned."""
+    """Implements `Transport`: each request takes the next answer; an exception is raised, bytes returned."""
 
     def __init__(self, *answers: bytes | ClientError) -> None:
         self.answers = list(answers)
         self.sent: list[Sent] = []
+        self.siblings: list[ScriptedTransport] = []
 
     async def request_bytes(
         self,
@@ -59,3 +61,62 @@ class ScriptedTransport:
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+    @asynccontextmanager
+    async def stream(self, path: str, query: object = None) -> AsyncIterator[AsyncIterator[bytes]]:
+        """A body of one chunk."""
+        yield self._chunks()
+
+    async def _chunks(self) -> AsyncIterator[bytes]:
+        yield b"chunk"
+
+    def sibling(self, *, timeout_seconds: float, max_connections: int, user_agent: str) -> ScriptedTransport:
+        self.siblings.append(ScriptedTransport())
+        return self.siblings[-1]
+
+    async def close(self) -> None: ...
+
+
+class SocketTransport(asyncio.Transport):
+    """Stands in for the transport that asyncio gives a protocol: keeps what is written."""
+
+    def __init__(self, *, alpn: str | None = None) -> None:
+        super().__init__({"ssl_object": None if alpn is None else _TlsObject(alpn)})
+        self.written = b""
+        self.is_aborted = False
+        self.is_paused = False
+        self.protocol: asyncio.BaseProtocol | None = None
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written += bytes(data)
+
+    def abort(self) -> None:
+        self.is_aborted = True
+
+    close = abort
+
+    def is_closing(self) -> bool:
+        return self.is_aborted
+
+    def pause_reading(self) -> None:
+        self.is_paused = True
+
+    def resume_reading(self) -> None:
+        self.is_paused = False
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self.protocol = protocol
+
+
+class _TlsObject:
+    def __init__(self, alpn: str) -> None:
+        self._alpn = alpn
+
+    def selected_alpn_protocol(self) -> str:
+        return self._alpn
+
+
+def receive(protocol: asyncio.BufferedProtocol, data: bytes) -> None:
+    """Let *data* arrive from the network."""
+    memoryview(protocol.get_buffer(-1))[: len(data)] = data
+    protocol.buffer_updated(len(data))

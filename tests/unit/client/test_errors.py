@@ -3,11 +3,11 @@
 import msgspec
 import pytest
 
-from bayplan.client.errors import ApiError, ConflictError, ExpiredError, NotFoundError, api_error
+from bayplan.client.errors import ApiError, ConflictError, NotFoundError, ResourceExpiredError, api_error
 
 
 @pytest.mark.parametrize(
-    ("status", "kind"), [(404, NotFoundError), (409, ConflictError), (410, ExpiredError), (403, ApiError)]
+    ("status", "kind"), [(404, NotFoundError), (409, ConflictError), (410, ResourceExpiredError), (403, ApiError)]
 )
 def test_status_decides_the_kind(status: int, kind: type[ApiError]) -> None:
     body = {"kind": "Status", "reason": "Because", "message": "the server's words", "details": {"name": "p"}}
@@ -44,5 +44,7 @@ def test_retry_after_in_the_details() -> None:
 
 def test_a_version_from_the_future_is_expired() -> None:
     body = b'{"message":"x","details":{"causes":[{"reason":"ResourceVersionTooLarge"}]}}'
-    assert isinstance(api_error(504, body), ExpiredError)
-    assert isinstance(api_error(504, b'{"message":"Too large resource version: 9, current: 3"}'), ExpiredError)
+    assert isinstance(api_error(504, body), ResourceExpiredError)
+    assert isinstance(
+        api_error(504, b'{"message":"Too large resource version: 9, current: 3"}'), ResourceExpiredError
+    )

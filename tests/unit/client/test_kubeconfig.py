@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from bayplan.client import AccessError, load_access
-from bayplan.client.tls import Pem
+from bayplan.client.certificates import Pem
 
 CLUSTER: dict[str, Any] = {
     "server": "https://api:6443/",
@@ -54,16 +54,16 @@ def test_data_wins_over_files_and_paths_are_relative(write: Any, tmp_path: Path)
     assert access.server == "https://api:6443"
     assert access.trust.ca == Pem(data=b"CA")
     assert access.trust.server_name == "kubernetes"
-    certificate = access.identity.certificate
+    certificate = access.auth_info.certificate
     assert certificate is not None
     assert certificate.certificate.file == str(tmp_path / "client.crt")
     assert certificate.key.file == "/abs/client.key"
 
 
 def test_token_file_wins_over_token(write: Any, tmp_path: Path) -> None:
-    identity = load_access(write(config({"token": "t", "tokenFile": "token"}))).identity
-    assert (identity.token, identity.token_file) == ("", str(tmp_path / "token"))
-    assert load_access(write(config({"token": 1234}))).identity.token == str(1234)
+    auth_info = load_access(write(config({"token": "t", "tokenFile": "token"}))).auth_info
+    assert (auth_info.token, auth_info.token_file) == ("", str(tmp_path / "token"))
+    assert load_access(write(config({"token": 1234}))).auth_info.token == str(1234)
 
 
 def test_exec_plugin_with_its_surroundings(write: Any) -> None:
@@ -75,14 +75,14 @@ def test_exec_plugin_with_its_surroundings(write: Any) -> None:
         "installHint": "install it",
         "interactiveMode": "IfAvailable",
     }
-    found = load_access(write(config({"exec": plugin}))).identity.exec
+    found = load_access(write(config({"exec": plugin}))).auth_info.exec
     assert found is not None
     assert (found.command, found.args, found.env) == ("get-token", ("--cluster", "x"), (("A", "b"),))
 
 
 def test_impersonation_becomes_headers(write: Any) -> None:
     user = {"as": "jane", "as-groups": ["g1", "g2"], "as-user-extra": {"scopes": ["view"]}}
-    assert load_access(write(config(user))).identity.impersonate == (
+    assert load_access(write(config(user))).auth_info.impersonate == (
         ("Impersonate-User", "jane"),
         ("Impersonate-Group", "g1"),
         ("Impersonate-Group", "g2"),
@@ -111,7 +111,7 @@ def test_service_account_inside_a_pod(tmp_path: Path) -> None:
     env = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"}
     access = load_access(environ=env, service_account=tmp_path)
     assert access.server == "https://[fd00::1]:443"
-    assert access.identity.token_file == str(tmp_path / "token")
+    assert access.auth_info.token_file == str(tmp_path / "token")
     assert access.trust.ca.file == str(tmp_path / "ca.crt")
 
 
@@ -128,7 +128,10 @@ REFUSED: dict[str, tuple[object, str]] = {
     "another kind": ({"kind": "Pod"}, "is a Pod, not a kubeconfig"),
     "no context": ({**config(), "current-context": ""}, "there is no current-context"),
     "unknown context": ({**config(), "current-context": "x"}, "there is no context 'x'; there are: here"),
-    "unknown user": (config(users=[]), "context 'here' asks for the user 'u', which is not there; there are none"),
+    "unknown user": (
+        config(users=[]),
+        "context 'here' refers to the user 'u', which does not exist; there are none",
+    ),
     "no server": (config(cluster={"certificate-authority": "x"}), "cluster 'c': server is missing"),
     "proxy": (config(cluster={**CLUSTER, "proxy-url": "http://p"}), "cluster 'c': proxy-url is not supported"),
     "odd server": (config(cluster={"server": "ftp://x"}), "is not an http or https address"),
@@ -151,7 +154,7 @@ REFUSED: dict[str, tuple[object, str]] = {
                 }
             }
         ),
-        "nobody to ask",
+        "no terminal",
     ),
     "users not a list": (config(users={"u": {}}), "users is not a list"),
 }

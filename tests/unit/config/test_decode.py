@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Literal
 
 import pytest
-from tests.unit.config.facts import loaded, refusal
+from tests.unit.config.plugin_facts import loaded, refusal
 
-from bayplan.config.api import ApiObject, Int32
+from bayplan.config.api_object import ApiObject, Int32
 from bayplan.config.decode import Decoder
 from bayplan.config.duration import Duration
-from bayplan.config.paths import ROOT
+from bayplan.config.field_path import ROOT
 from bayplan.config.source import read_text
 from bayplan.config.types import KubeSchedulerConfiguration
 
@@ -134,7 +134,7 @@ def test_a_required_field_is_asked_for() -> None:
         ("schedulerName: mine", "schedulerName: unknown field; schedulerName belongs under profiles[]"),
         (
             "algorithmSource: {provider: x}",
-            "algorithmSource: unknown field; it is gone; configure profiles instead",
+            "algorithmSource: unknown field; it was removed; configure profiles instead",
         ),
         ("profiles: [{weight: 5}]", "profiles[0].weight: unknown field; weight belongs further in"),
         ("percentageOfNodeToScore: 5", 'unknown field; did you mean "percentageOfNodesToScore"?'),

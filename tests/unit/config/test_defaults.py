@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.config.facts import catalogue, loaded
+from tests.unit.config.plugin_facts import catalogue, loaded
 
 from bayplan.config import default
 from bayplan.config.args import DefaultPreemptionArgs, NodeResourcesFitArgs, ResourceSpec

@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.config.facts import POINTS, WEIGHTS, facts, loaded, refusal
+from tests.unit.config.plugin_facts import POINTS, WEIGHTS, facts, loaded, refusal
 
 from bayplan.config import EXTENSION_POINTS, ConfigError
 

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 import yaml
-from tests.unit.config.facts import HEAD, catalogue, facts, loaded, refusal
+from tests.unit.config.plugin_facts import HEAD, catalogue, facts, loaded, refusal
 
 from bayplan.config import ConfigError, load, to_json, to_yaml
 
@@ -37,7 +37,7 @@ def test_everything_at_once() -> None:
         'scheduler.yaml:7: profiles[0].plugins.scores: unknown field; did you mean "score"?',
         'scheduler.yaml:9: profiles[0].plugins.score.enabled[0]: there is no plugin "NodeNam"; '
         'did you mean "NodeName"?',
-        'scheduler.yaml:11: profiles[1].schedulerName: the key "schedulerName" is here a second time; '
+        'scheduler.yaml:11: profiles[1].schedulerName: the key "schedulerName" is a duplicate; '
         'the first is in line 10; a mapping has each key once: merge the two into one "schedulerName"',
         "scheduler.yaml:13: profiles[1].pluginConfig[0].args.hardPodAffinityWeight: 101 is not between 0 and 100",
         'scheduler.yaml:15: extenders[0].httpTimeout: "5" is a duration without a unit; write 5s for 5 seconds',
@@ -87,7 +87,7 @@ def test_problems_are_data_too() -> None:
         ),
         pytest.param(
             "apiVersion: v1\nkind: ConfigMap\ndata:\n  s.yaml: |\n    kind: KubeSchedulerConfiguration\n",
-            ['4: data.s.yaml: this is a ConfigMap; its data key "s.yaml" holds a KubeSchedulerConfiguration'],
+            ['4: data.s.yaml: this is a ConfigMap; its data key "s.yaml" contains a KubeSchedulerConfiguration'],
             id="a ConfigMap around it",
         ),
         pytest.param("apiVersion: v1\nkind: ConfigMap\n", ["this is a ConfigMap, not a"], id="any ConfigMap"),
@@ -105,8 +105,8 @@ def test_what_the_file_is(text: str, said: list[str]) -> None:
     [
         ("", "s:1: kind: the file is empty"),
         ("# nothing\n", "s:1: kind: the file is empty"),
-        ("- a\n", "s:1: the file holds a list"),
-        ("hello\n", 's:1: the file holds the string "hello"'),
+        ("- a\n", "s:1: the file contains a list"),
+        ("hello\n", 's:1: the file contains the string "hello"'),
     ],
 )
 def test_files_that_hold_no_mapping(text: str, said: str) -> None:
@@ -134,7 +134,7 @@ def test_repeated_keys_in_json() -> None:
     head = '"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"'
     raw = '"profiles": [{"pluginConfig": [{"name": "Mine", "args": {"a": 1, "a": 2}}]}]'
 
-    assert "a second time" in refusal(f'{{{head}, "parallelism": 1, "parallelism": 2}}')[0]
+    assert "is a duplicate" in refusal(f'{{{head}, "parallelism": 1, "parallelism": 2}}')[0]
     assert loaded(f"{{{head}, {raw}}}", facts("Mine", "filter"))
 
 
@@ -171,7 +171,7 @@ def test_ignored_resources_need_the_plugin() -> None:
         ),
         ("{tlsConfig: {serverName: x, certFile: /nowhere}}", "tlsConfig.certFile: /nowhere cannot be read"),
         ("{enableHTTPS: true, tlsConfig: {keyFile: /nowhere}}", "tlsConfig.keyFile: /nowhere cannot be read"),
-        ("{tlsConfig: {caData: aGVsbG8=}}", "tlsConfig.caData: holds no certificate"),
+        ("{tlsConfig: {caData: aGVsbG8=}}", "tlsConfig.caData: contains no valid certificate"),
         ("{tlsConfig: {certData: aGVsbG8=, keyData: aGVsbG8=}}", "tlsConfig.certData: certificate and key"),
     ],
 )

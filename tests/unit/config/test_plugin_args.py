@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
 
 import pytest
-from tests.unit.config.facts import HEAD, TableCatalogue, facts, loaded, refusal
+from tests.unit.config.plugin_facts import HEAD, TableCatalogue, facts, loaded, refusal
 
 from bayplan.config import FieldError, Path, PluginFacts, PluginNotLoaded, load
 from bayplan.config.args import Args, ResourceSpec
@@ -134,3 +136,57 @@ def test_a_reference_that_does_not_load() -> None:
         load(text, source="s", catalogue=FileCatalogue())
 
     assert str(caught.value).startswith("s:3: profiles[0].plugins.filter.enabled[0]: broken.py does not load")
+
+
+class Collected(Args):
+    """Collections with defaults, as an author would write them."""
+
+    names: list[str] = ["a"]  # noqa: RUF012
+    weights: dict[str, int] = {"cpu": 1}  # noqa: RUF012
+    zones: set[str] = dataclasses.field(default_factory=lambda: {"z"})
+    ports: Sequence[int] = (1, 2)
+    free: Any = None
+    LIMITS: ClassVar[dict[str, int]] = {"most": 3}
+
+
+COLLECTED = facts("Collected", "score", Collected)
+
+
+def collected(args: str) -> Collected:
+    (profile,) = loaded(config(args).replace("Allocatable", "Collected"), COLLECTED).profiles
+    found = profile.args["Collected"]
+    assert isinstance(found, Collected)
+    return found
+
+
+def test_mutable_defaults_are_understood() -> None:
+    """Each object has its own; what belongs to the class stays there."""
+    first, second = Collected(), Collected()
+    assert (first.names, first.weights, first.zones) == (["a"], {"cpu": 1}, {"z"})
+    first.names.append("b")
+    assert second.names == ["a"]
+    assert Collected.LIMITS == {"most": 3}
+    assert collected("{names: null}") == Collected()
+
+
+def test_collections_are_decoded() -> None:
+    """Into what the annotation says."""
+    args = collected("{names: [x, b], weights: {gpu: 2}, zones: [q], ports: [8], free: {any: [thing]}}")
+    assert args == Collected(
+        names=["x", "b"], weights={"gpu": 2}, zones={"q"}, ports=(8,), free={"any": ["thing"]}
+    )
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        pytest.param("{names: x}", 'args.names: the string "x" is not a list', id="a text for a list"),
+        pytest.param(
+            "{names: [1]}", "args.names[0]: the number 1 is not a string", id="a number in a list of texts"
+        ),
+        pytest.param("{weights: [1]}", "args.weights: a list is not a mapping", id="a list for a mapping"),
+    ],
+)
+def test_wrong_collections(args: str, said: str) -> None:
+    (line,) = refusal(config(args).replace("Allocatable", "Collected"), COLLECTED)
+    assert said in line

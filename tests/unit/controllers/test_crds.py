@@ -1,4 +1,4 @@
-"""The custom resource definitions: what kubectl shows and what the API server keeps."""
+"""The custom resource definitions: what kubectl shows and what the API server stores."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_a_condition_that_stays_keeps_its_times() -> None:
 
 
 def test_pods_that_are_ending() -> None:
-    """Told as soon as every ReplicaSet tells of its own, none included; not before."""
+    """Reported once every ReplicaSet reports its own count, even zero; not before."""
     new, old = _replica_set(2, 2), _replica_set(1, 1, "web-0")
     new["status"]["terminatingReplicas"] = 0
     assert deployment_status(_deployment(2), new, [], NOW)["terminatingReplicas"] == 0

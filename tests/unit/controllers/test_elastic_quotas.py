@@ -14,12 +14,12 @@ def running(name: str, **amounts: str) -> Pod:
 
 
 def test_nothing_runs() -> None:
-    """Every resource that the quota speaks of is told, with nothing used."""
+    """Every resource of the quota is reported, with zero usage."""
     assert used_by(QUOTA, [make_pod("pending", cpu="1")]) == {"cpu": "0", "nvidia.com/gpu": "0"}
 
 
 def test_running_pods_are_added_up() -> None:
-    """Pods that do not run, or not any more, count for nothing; resources of no limit are told as well."""
+    """Pods that are not running do not count; resources without a limit are reported as well."""
     ended = make_pod("ended", cpu="1", status={"phase": "Succeeded"})
     pods = [running("a", cpu="500m", memory="512Mi"), running("b", cpu="1", memory="1Gi"), ended]
 
@@ -27,5 +27,5 @@ def test_running_pods_are_added_up() -> None:
 
 
 def test_quota_without_limits() -> None:
-    """An empty spec is no error."""
+    """An empty spec is not an error."""
     assert used_by({}, [running("a", cpu="2")]) == {"cpu": "2"}

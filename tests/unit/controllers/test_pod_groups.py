@@ -1,4 +1,4 @@
-"""The status of a PodGroup: one step at a time, from its pods."""
+"""The status of a PodGroup, computed step by step from its pods."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bayplan.controllers.pod_groups import next_status
-from bayplan.controllers.views import PodView
-from bayplan.model.meta import ObjectMeta, OwnerReference
+from bayplan.controllers.pod_view import PodView
+from bayplan.model.kube_object import ObjectMeta, OwnerReference
 
 
 def group(phase: str = "", min_member: int = 3, **status: Any) -> dict[str, Any]:
@@ -46,15 +46,15 @@ def pods(*phases: str, owners: tuple[str, ...] = ()) -> list[PodView]:
     ],
 )  # fmt: skip
 def test_phase_follows_the_pods(phase: str, phases: list[str], expected: dict[str, Any]) -> None:
-    """As the controller of the scheduler-plugins has it, for a group of three."""
+    """As in the controller of scheduler-plugins, for a group of three."""
     status = next_status(group(phase), pods(*phases))
 
     assert {key: status.get(key) for key in expected} == expected
 
 
 @pytest.mark.parametrize("phase", ["Finished", "Failed"])
-def test_end_is_the_end(phase: str) -> None:
-    """What becomes of the pods later changes nothing."""
+def test_final_phases_do_not_change(phase: str) -> None:
+    """Later changes of the pods change nothing."""
     assert next_status(group(phase, running=0, succeeded=3), pods()) == {
         "phase": phase,
         "running": 0,
@@ -62,7 +62,7 @@ def test_end_is_the_end(phase: str) -> None:
     }
 
 
-def test_group_tells_whose_pods_they_are() -> None:
+def test_status_names_the_owners() -> None:
     """The owners of the first pod, in order."""
     status = next_status(group("Pending"), pods("Pending", "Pending", "Pending", owners=("job-b", "job-a")))
 

@@ -1,4 +1,4 @@
-"""A rolling update: how sizes follow from the strategy, and that no step breaks its promises."""
+"""A rolling update: sizes follow from the strategy, and no step exceeds its limits."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayplan.controllers.rollout import Limits, Size, limits_of, new_size, old_sizes
+from bayplan.controllers.rollout import ReplicaSetSize, RolloutLimits, limits_of, new_size, old_sizes
 
 
 @pytest.mark.parametrize(
     ("replicas", "surge", "unavailable", "expected"),
     [
-        pytest.param(10, "25%", "25%", Limits(3, 2), id="percentages: surge rounds up, unavailability down"),
-        pytest.param(10, 2, 0, Limits(2, 0), id="numbers"),
-        pytest.param(1, "25%", "25%", Limits(1, 0), id="one replica surges"),
-        pytest.param(3, 0, "10%", Limits(0, 1), id="with neither, one may be unavailable"),
-        pytest.param(2, 0, 5, Limits(0, 2), id="no more unavailable than there are"),
+        pytest.param(
+            10, "25%", "25%", RolloutLimits(3, 2), id="percentages: surge rounds up, unavailability down"
+        ),
+        pytest.param(10, 2, 0, RolloutLimits(2, 0), id="numbers"),
+        pytest.param(1, "25%", "25%", RolloutLimits(1, 0), id="one replica surges"),
+        pytest.param(3, 0, "10%", RolloutLimits(0, 1), id="with neither, one may be unavailable"),
+        pytest.param(2, 0, 5, RolloutLimits(0, 2), id="no more unavailable than there are"),
     ],
 )
-def test_limits(replicas: int, surge: int | str, unavailable: int | str, expected: Limits) -> None:
+def test_limits(replicas: int, surge: int | str, unavailable: int | str, expected: RolloutLimits) -> None:
     rolling = {"maxSurge": surge, "maxUnavailable": unavailable}
     spec: dict[str, Any] = {
         "replicas": replicas,
@@ -31,7 +33,7 @@ def test_limits(replicas: int, surge: int | str, unavailable: int | str, expecte
 
 
 def test_recreate_may_make_all_unavailable() -> None:
-    assert limits_of({"replicas": 4, "strategy": {"type": "Recreate"}}) == Limits(0, 4)
+    assert limits_of({"replicas": 4, "strategy": {"type": "Recreate"}}) == RolloutLimits(0, 4)
 
 
 @given(
@@ -41,14 +43,14 @@ def test_recreate_may_make_all_unavailable() -> None:
     old=st.lists(st.integers(0, 10), max_size=3),
     readiness=st.data(),
 )
-def test_an_update_keeps_its_promises_and_ends(
+def test_an_update_keeps_its_limits_and_ends(
     desired: int, surge: int, unavailable: int, old: list[int], readiness: st.DataObject
 ) -> None:
-    """In every state: not beyond replicas + surge, not below replicas - unavailable; in the end, all are new."""
-    limits = Limits(surge, max(min(unavailable, desired), 0 if surge else 1))
+    """In every state at most replicas + surge, at least replicas - unavailable; at the end, all are new."""
+    limits = RolloutLimits(surge, max(min(unavailable, desired), 0 if surge else 1))
     # The old sizes are what an earlier rollout left: together no more than it was allowed.
-    olds = [Size(size, size) for size in old]
-    new = Size(0, 0)
+    olds = [ReplicaSetSize(size, size) for size in old]
+    new = ReplicaSetSize(0, 0)
     most = max(desired + surge, sum(old))
     least = min(desired - limits.max_unavailable, sum(old))
     for _ in range(200):

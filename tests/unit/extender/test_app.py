@@ -1,4 +1,4 @@
-"""ExtenderApp: typed handlers, Go's spelling on the wire, errors where a scheduler looks for them."""
+"""ExtenderApp: typed handlers, Go's spelling on the wire, errors where a scheduler expects them."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ NODES = {"items": [{"metadata": {"name": "a", "labels": {"k": "v"}}, "spec": {"p
 
 
 async def asked(app: ExtenderApp, verb: str, body: Any) -> tuple[int, Any]:
-    answer = await app.answer(verb, body if isinstance(body, bytes) else json.dumps(body).encode())
-    return answer.status, json.loads(answer.body)
+    response = await app.answer(verb, body if isinstance(body, bytes) else json.dumps(body).encode())
+    return response.status, json.loads(response.body)
 
 
 async def test_filter_gets_objects_and_gives_them_back_whole() -> None:
-    """Fields that Bayplan does not know are kept; names are as Go spells them."""
+    """Unknown fields are kept; names are as Go spells them."""
     app = ExtenderApp()
 
     @app.filter
@@ -42,10 +42,10 @@ async def test_filter_gets_objects_and_gives_them_back_whole() -> None:
         assert args.Nodes is not None
         return ExtenderFilterResult(Nodes=NodeList(items=args.Nodes.items), FailedNodes={"z": args.Pod.name})
 
-    status, answer = await asked(app, "filter", {"Pod": {"metadata": {"name": "p"}}, "Nodes": NODES})
+    status, response = await asked(app, "filter", {"Pod": {"metadata": {"name": "p"}}, "Nodes": NODES})
 
     assert status == 200
-    assert answer == {
+    assert response == {
         "Nodes": {"metadata": {}, **NODES},
         "NodeNames": None,
         "FailedNodes": {"z": "p"},
@@ -110,13 +110,13 @@ def _raises(args: object) -> Any:
     ],
 )
 async def test_a_handler_that_raises(verb: str, status: int) -> None:
-    """The scheduler hears of it, and the extender goes on."""
+    """The scheduler gets the error, and the extender continues."""
     app = ExtenderApp()
     getattr(app, verb)(_raises)
 
-    answered, answer = await asked(app, verb, {"Pod": {}})
+    answered, response = await asked(app, verb, {"Pod": {}})
 
-    assert (answered, answer["Error"]) == (status, "ValueError: no idea")
+    assert (answered, response["Error"]) == (status, "ValueError: no idea")
 
 
 @pytest.mark.parametrize(
@@ -129,14 +129,14 @@ async def test_a_handler_that_raises(verb: str, status: int) -> None:
         pytest.param("prioritise", b"{}", 404, "no prioritise; it has filter", id="an unknown verb"),
     ],
 )
-async def test_requests_that_are_none(verb: str, body: bytes, status: int, words: str) -> None:
+async def test_malformed_requests(verb: str, body: bytes, status: int, words: str) -> None:
     app = ExtenderApp()
     app.filter(lambda args: ExtenderFilterResult())
 
-    answered, answer = await asked(app, verb, body)
+    answered, response = await asked(app, verb, body)
 
     assert answered == status
-    assert words in answer["Error"]
+    assert words in response["Error"]
 
 
 async def test_one_handler_per_verb() -> None:
@@ -150,6 +150,6 @@ async def test_it_is_an_aiohttp_application() -> None:
     app = ExtenderApp()
     app.filter(lambda args: ExtenderFilterResult(NodeNames=("a",)))
     async with TestClient(TestServer(app.application("/v1"))) as client:
-        answer = await client.post("/v1/filter", data=b'{"Pod": {}}')
+        response = await client.post("/v1/filter", data=b'{"Pod": {}}')
 
-        assert (await answer.json())["NodeNames"] == ["a"]
+        assert (await response.json())["NodeNames"] == ["a"]

@@ -1,4 +1,4 @@
-"""The circuit breaker: after some failures in a row an extender is left alone for a while."""
+"""The circuit breaker: after some failures in a row an extender is not called for a while."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from bayplan.testing import VirtualClock
 
 
 def test_it_opens_tries_again_and_closes() -> None:
-    """Closed, open, half open; an answer closes it, a failure opens it again."""
+    """Closed, open, half open; a response closes it, a failure opens it again."""
     clock = VirtualClock()
     breaker = Breaker(BreakerSettings(failures=2, pause_seconds=10), clock.monotonic)
 
-    breaker.note(answered=False)
+    breaker.record(responded=False)
     assert breaker.why_not() == ""
-    breaker.note(answered=False)
-    assert breaker.why_not() == "not asked after 2 failures in a row; it is tried again in 10.0s"
+    breaker.record(responded=False)
+    assert breaker.why_not() == "not called after 2 failures in a row; next attempt in 10.0s"
     clock.advance(10)
     assert breaker.why_not() == ""
-    breaker.note(answered=False)
+    breaker.record(responded=False)
     assert breaker.why_not()
     clock.advance(10)
-    breaker.note(answered=True)
-    breaker.note(answered=False)
+    breaker.record(responded=True)
+    breaker.record(responded=False)
     assert breaker.why_not() == ""
 
 
 def test_failures_must_come_in_a_row() -> None:
     breaker = Breaker(BreakerSettings(failures=2), VirtualClock().monotonic)
-    for answered in (False, True, False, True, False):
-        breaker.note(answered=answered)
+    for responded in (False, True, False, True, False):
+        breaker.record(responded=responded)
 
     assert breaker.why_not() == ""

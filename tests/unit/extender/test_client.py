@@ -18,17 +18,17 @@ from bayplan.client import AccessError
 from bayplan.config.duration import Duration
 from bayplan.config.types import Extender, ExtenderManagedResource, ExtenderTLSConfig
 from bayplan.extender import BreakerSettings, HttpExtender, make_extenders
-from bayplan.framework.extenders import ExtenderError, Filtered
+from bayplan.framework.extenders import ExtenderError, FilterResponse
 from bayplan.model import Pod
 from bayplan.testing import Harness, make_node, make_pod
 
 pytestmark = pytest.mark.asyncio
 
-NODES = Harness(nodes=[make_node("a"), make_node("b")]).scheduler.cache.snapshot().nodes
+NODES = Harness(nodes=[make_node("a"), make_node("b")]).core.cache.snapshot().nodes
 
 
 class Served:
-    """An extender on a loopback port that gives the same answer to everything."""
+    """An extender on a loopback port that sends the same response to everything."""
 
     def __init__(self, answer: Any = None) -> None:
         self.answer = answer if answer is not None else {}
@@ -59,7 +59,7 @@ async def serving(answer: Any = None, context: ssl.SSLContext | None = None) -> 
 
 
 @asynccontextmanager
-async def asking(config: Extender, **options: Any) -> AsyncIterator[HttpExtender]:
+async def connected(config: Extender, **options: Any) -> AsyncIterator[HttpExtender]:
     extender = HttpExtender(config, **options)
     try:
         yield extender
@@ -74,10 +74,10 @@ def at(served: Served, scheme: str = "http", **fields: Any) -> Extender:
 # --- requests -------------------------------------------------------------------------------------------
 
 
-async def test_verbs_hang_on_the_prefix() -> None:
-    """One slash between them, however the prefix ends; JSON, and no header that Go's client does not send."""
-    async with serving({"NodeNames": ["b"]}) as served, asking(at(served, node_cache_capable=True)) as extender:
-        assert await extender.filter(make_pod("p"), NODES) == Filtered(("b",))
+async def test_verbs_are_appended_to_the_prefix() -> None:
+    """One slash between them, however the prefix ends; JSON, and no headers that Go's client does not send."""
+    async with serving({"NodeNames": ["b"]}) as served, connected(at(served, node_cache_capable=True)) as extender:
+        assert await extender.filter(make_pod("p"), NODES) == FilterResponse(("b",))
 
     (request,) = served.requests
     assert (request.method, request.path, request.content_type) == ("POST", "/x/f", "application/json")
@@ -89,28 +89,28 @@ async def test_verbs_hang_on_the_prefix() -> None:
 async def test_a_password_in_the_url_is_shown() -> None:
     async with serving() as served:
         config = Extender(url_prefix=f"http://me:s%20t@127.0.0.1:{served.port}", bind_verb="b")
-        async with asking(config) as extender:
+        async with connected(config) as extender:
             await extender.bind(make_pod("p"), "a")
 
     assert served.requests[0].headers["Authorization"] == "Basic " + base64.b64encode(b"me:s t").decode()
 
 
 async def test_connections_are_kept() -> None:
-    async with serving() as served, asking(at(served)) as extender:
+    async with serving() as served, connected(at(served)) as extender:
         for _ in range(3):
             await extender.filter(make_pod("p"), NODES)
 
     assert len({request.transport for request in served.requests}) == 1
 
 
-async def test_silence_ends_with_the_timeout() -> None:
-    async with serving() as served, asking(at(served, http_timeout=Duration.parse("50ms"))) as extender:
+async def test_a_missing_response_times_out() -> None:
+    async with serving() as served, connected(at(served, http_timeout=Duration.parse("50ms"))) as extender:
         served.silent.set()
         with pytest.raises(ExtenderError, match=r'^Post "http://.*/x/f": context deadline exceeded'):
             await extender.filter(make_pod("p"), NODES)
         served.silent.clear()
 
-        assert await extender.filter(make_pod("p"), NODES) == Filtered()
+        assert await extender.filter(make_pod("p"), NODES) == FilterResponse()
 
 
 @pytest.mark.parametrize(
@@ -120,8 +120,8 @@ async def test_silence_ends_with_the_timeout() -> None:
         pytest.param(lambda extender: extender.bind(make_pod("p"), "a"), 1, id="bind is not"),
     ],
 )
-async def test_a_kept_connection_that_died(ask: Callable[[HttpExtender], Any], n_connections: int) -> None:
-    """Nothing came back, so a question can be put again; a bind may have happened."""
+async def test_a_dead_pooled_connection(ask: Callable[[HttpExtender], Any], n_connections: int) -> None:
+    """Without a response a query can be repeated; a bind may have happened."""
     n_accepted = 0
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -139,7 +139,7 @@ async def test_a_kept_connection_that_died(ask: Callable[[HttpExtender], Any], n
     server = await asyncio.start_server(handle, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     config = Extender(url_prefix=f"http://127.0.0.1:{port}", filter_verb="f", bind_verb="b")
-    async with asking(config) as extender:
+    async with connected(config) as extender:
         await ask(extender)
         if n_connections == 1:
             with pytest.raises(ExtenderError, match="the connection was cut"):
@@ -176,7 +176,7 @@ async def _read_request(reader: asyncio.StreamReader) -> bool:
         pytest.param(b"HTTP/1.1 204 No Content\r\n\r\n", id="no content"),
     ],
 )
-async def test_answers_that_are_none(answer: bytes) -> None:
+async def test_malformed_responses(answer: bytes) -> None:
     """Each is an ExtenderError, and none breaks the client."""
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -188,7 +188,7 @@ async def test_answers_that_are_none(answer: bytes) -> None:
 
     server = await asyncio.start_server(handle, "127.0.0.1", 0)
     config = Extender(url_prefix=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", filter_verb="f")
-    async with asking(config) as extender:
+    async with connected(config) as extender:
         for _ in range(2):
             with pytest.raises(ExtenderError):
                 await extender.filter(make_pod("p"), NODES)
@@ -229,14 +229,14 @@ def context(authority: trustme.CA) -> ssl.SSLContext:
 async def test_who_is_trusted(
     fields: dict[str, Any], trusted: bool, authority: trustme.CA, context: ssl.SSLContext
 ) -> None:
-    """As client-go reads a TLS configuration."""
+    """As client-go interprets a TLS configuration."""
     if (tls := fields.get("tls_config")) is not None:
         pems = {"ours": authority.cert_pem.bytes(), "other": trustme.CA().cert_pem.bytes()}
         given: dict[str, Any] = {**tls, "ca_data": pems.get(tls.get("ca_data", ""), b"")}
         fields = {**fields, "tls_config": ExtenderTLSConfig(**given)}
-    async with serving({}, context) as served, asking(at(served, "https", **fields)) as extender:
+    async with serving({}, context) as served, connected(at(served, "https", **fields)) as extender:
         if trusted:
-            assert await extender.filter(make_pod("p"), NODES) == Filtered()
+            assert await extender.filter(make_pod("p"), NODES) == FilterResponse()
             return
         with pytest.raises(ExtenderError, match="failed to verify certificate"):
             await extender.filter(make_pod("p"), NODES)
@@ -251,18 +251,18 @@ async def test_a_certificate_is_shown(authority: trustme.CA, context: ssl.SSLCon
         cert_data=ours.cert_chain_pems[0].bytes(),
         key_data=ours.private_key_pem.bytes(),
     )
-    async with serving({}, context) as served, asking(at(served, "https", tls_config=tls)) as extender:
-        assert await extender.filter(make_pod("p"), NODES) == Filtered()
+    async with serving({}, context) as served, connected(at(served, "https", tls_config=tls)) as extender:
+        assert await extender.filter(make_pod("p"), NODES) == FilterResponse()
 
 
 @pytest.mark.parametrize(
     ("config", "error"),
     [
-        pytest.param(Extender(url_prefix="ftp://x"), "urlPrefix is no http or https URL", id="another scheme"),
-        pytest.param(Extender(url_prefix="x/y"), "urlPrefix is no http or https URL", id="no URL"),
+        pytest.param(Extender(url_prefix="ftp://x"), "urlPrefix is not an http or https URL", id="another scheme"),
+        pytest.param(Extender(url_prefix="x/y"), "urlPrefix is not an http or https URL", id="no URL"),
         pytest.param(
             Extender(url_prefix="https://x", tls_config=ExtenderTLSConfig(insecure=True, ca_file="/x")),
-            "it can be only one",
+            "only one is allowed",
             id="insecure, with an authority",
         ),
         pytest.param(
@@ -277,7 +277,7 @@ async def test_a_certificate_is_shown(authority: trustme.CA, context: ssl.SSLCon
         ),
     ],
 )
-async def test_what_cannot_work_is_refused_at_once(config: Extender, error: str) -> None:
+async def test_invalid_configuration_is_refused_at_once(config: Extender, error: str) -> None:
     with pytest.raises(AccessError, match=error):
         HttpExtender(config)
 
@@ -305,7 +305,7 @@ GPU = {"example.com/gpu": "1"}
     ],
 )
 async def test_managed_resources(pod: Pod, interested: bool) -> None:
-    """An extender that manages resources hears only of pods that ask for one; the others hear of all."""
+    """An extender that manages resources only gets pods that request one; the others get all."""
     managed = (ExtenderManagedResource(name="example.com/gpu"),)
 
     assert (
@@ -323,12 +323,12 @@ async def test_ignorable_extenders_come_last() -> None:
 # --- looking after it -----------------------------------------------------------------------------------
 
 
-async def test_the_breaker_leaves_it_alone() -> None:
-    """After two failures it is not asked any more; without a breaker it always is."""
+async def test_the_breaker_stops_calls() -> None:
+    """After two failures it is not called any more; without a breaker it always is."""
     async with serving([]) as served:
         for breaker, n_asked in ((None, 4), (BreakerSettings(2), 2)):
             served.requests.clear()
-            async with asking(at(served), breaker=breaker) as extender:
+            async with connected(at(served), breaker=breaker) as extender:
                 for _ in range(4):
                     with pytest.raises(ExtenderError):
                         await extender.filter(make_pod("p"), NODES)
@@ -336,9 +336,9 @@ async def test_the_breaker_leaves_it_alone() -> None:
             assert len(served.requests) == n_asked
 
 
-async def test_a_refusal_is_an_answer() -> None:
-    """An extender that says no works: nothing to leave it alone for."""
-    async with serving({"Error": "no"}) as served, asking(at(served), breaker=BreakerSettings(1)) as extender:
+async def test_a_rejection_is_not_a_failure() -> None:
+    """An extender that rejects a pod works: the breaker stays closed."""
+    async with serving({"Error": "no"}) as served, connected(at(served), breaker=BreakerSettings(1)) as extender:
         for _ in range(2):
             with pytest.raises(ExtenderError, match=r"^no$"):
                 await extender.filter(make_pod("p"), NODES)
@@ -350,15 +350,15 @@ async def test_every_request_is_observed() -> None:
     seen: list[tuple[Any, ...]] = []
 
     class Observer:
-        def extender_asked(self, extender: str, *, prioritizes: bool) -> None:
+        def extender_called(self, extender: str, *, prioritizes: bool) -> None:
             seen.append(("asked", prioritizes))
 
-        def extender_answered(
+        def extender_responded(
             self, extender: str, verb: str, seconds: float, *, failed: bool, prioritizes: bool
         ) -> None:
             seen.append((verb, failed, prioritizes))
 
-    async with serving([]) as served, asking(at(served, prioritize_verb="p"), observer=Observer()) as extender:
+    async with serving([]) as served, connected(at(served, prioritize_verb="p"), observer=Observer()) as extender:
         await extender.prioritize(make_pod("p"), NODES)
         with pytest.raises(ExtenderError):
             await extender.filter(make_pod("p"), NODES)

@@ -1,4 +1,4 @@
-"""JSON is read into structs as Go's encoding/json reads it."""
+"""JSON is decoded into structs as by Go's encoding/json."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_host_priorities(text: str, expected: HostPriorityList) -> None:
 
 
 def test_victims_may_be_null() -> None:
-    """Pointers in Go; what they mean is not the decoder's business."""
+    """They are pointers in Go; the decoder does not interpret them."""
     text = '{"NodeNameToMetaVictims": {"a": null, "b": {"pods": [null, {"uid": "u"}], "numpdbviolations": 2}}}'
 
     assert read(text, ExtenderPreemptionResult).NodeNameToMetaVictims == {
@@ -83,7 +83,7 @@ def test_victims_may_be_null() -> None:
 
 
 def test_objects_are_read_in_any_case_at_every_depth() -> None:
-    """And kept whole, unknown fields included, for whoever is asked next."""
+    """And kept whole, unknown fields included, for the next extender."""
     text = '{"nodes": {"ITEMS": [{"Metadata": {"NAME": "a", "Labels": {"K": "v"}}, "spec": {"podCIDR": "x"}}]}}'
 
     (node,) = read(text).Nodes.items

@@ -1,4 +1,4 @@
-"""Plugins behind the wire say what they say in a profile."""
+"""Plugins served as an extender give the same results as in a profile."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bayplan.extender.wire import nodes_value, pod_value
 from bayplan.framework import CycleState, Plugin, PostFilterResult, PreFilterResult, Status
 from bayplan.model import Node, Pod
 from bayplan.process.extending import restricted
-from bayplan.scheduler import Scheduler, default_registry
+from bayplan.scheduler import default_registry, new_core
 from bayplan.testing import make_node, make_pod
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -69,7 +69,7 @@ NODES = [
 
 
 class Served:
-    """Plugins alone in a profile, and questions to them."""
+    """Plugins alone in a profile, and requests to them."""
 
     def __init__(
         self, *plugins: type[Plugin], nodes: Iterable[Node] = (), pods: Iterable[Pod] = (), bind: bool = False
@@ -81,7 +81,7 @@ class Served:
         enabled = ", ".join(f"{{name: {name}}}" for name in names)
         text = f"{HEAD}profiles:\n- plugins: {{multiPoint: {{enabled: [{enabled}]}}}}\n"
         loaded = restricted(config.load(text, source="test", catalogue=registry), names)
-        self.scheduler = Scheduler(loaded, registry)
+        self.scheduler = new_core(loaded, registry, schedules_pods=False)
         for node in nodes:
             self.scheduler.cache.set_node(node)
         for pod in pods:
@@ -107,7 +107,7 @@ NAMES = ["a", "b", "c", "d"]
 
 @pytest.mark.parametrize("plugin", [Labelled, LabelledColumns], ids=["one by one", "columns"])
 def test_filter_by_name(plugin: type[Plugin]) -> None:
-    """Both forms; reasons of one node are joined, unresolvable ones stand apart."""
+    """Both forms; reasons of one node are joined, unresolvable ones are separate."""
     answer = Served(plugin, nodes=NODES).ask("filter", NodeNames=[*NAMES, "zzz"])
 
     assert answer["NodeNames"] == ["a", "b"]
@@ -117,7 +117,7 @@ def test_filter_by_name(plugin: type[Plugin]) -> None:
 
 @pytest.mark.parametrize("plugin", [Labelled, LabelledColumns], ids=["one by one", "columns"])
 def test_filter_of_whole_nodes(plugin: type[Plugin]) -> None:
-    """Nodes for nodes: they come with the request, and the answer has them whole."""
+    """Nodes for nodes: they come with the request, and the response has them whole."""
     answer = Served(plugin).ask("filter", Nodes=nodes_value(NODES))
 
     assert [node["metadata"]["name"] for node in answer["Nodes"]["items"]] == ["a", "b"]
@@ -126,7 +126,7 @@ def test_filter_of_whole_nodes(plugin: type[Plugin]) -> None:
 
 
 def test_a_node_that_changed_is_seen_anew() -> None:
-    """The same name, other labels."""
+    """The same name with other labels."""
     served = Served(Labelled)
     served.ask("filter", Nodes=nodes_value([make_node("a", labels={"ok": "yes"})]))
 
@@ -143,8 +143,8 @@ def test_scores_are_scaled(plugin: type[Plugin]) -> None:
 
 
 @given(st.lists(st.integers(0, 100), min_size=1), st.sampled_from([10, 100]))
-def test_scaling_never_turns_an_order_round(totals: list[int], top: int) -> None:
-    """Scores that differ may come out equal, none comes out the other way; all are within 0..top."""
+def test_scaling_keeps_the_order(totals: list[int], top: int) -> None:
+    """Different scores may become equal but never change order; all are within 0..top."""
     given_totals = np.array(totals, dtype=np.int64)
     out = scaled(given_totals, highest=100, top=top)
 
@@ -156,7 +156,7 @@ def test_scaling_never_turns_an_order_round(totals: list[int], top: int) -> None
         assert out.tolist() == totals
 
 
-def test_what_is_lost_is_said_rightly() -> None:
+def test_the_described_loss_is_correct() -> None:
     """The statement is checked against the function."""
     text = describe_loss()
 
@@ -167,7 +167,7 @@ def test_what_is_lost_is_said_rightly() -> None:
 
 
 class Narrow(Plugin):
-    """Narrows the nodes, or turns the pod down."""
+    """Narrows the nodes, or rejects the pod."""
 
     name = "Narrow"
 
@@ -186,7 +186,7 @@ class Narrow(Plugin):
 
 
 def test_pre_filter_runs_once_per_request() -> None:
-    """What it writes is there for PreScore, and what it narrows is left out with a reason."""
+    """PreScore sees what it writes, and nodes that it excludes have a reason."""
     served = Served(Narrow, nodes=NODES)
 
     answer = served.ask("filter", NodeNames=["a", "b"])
@@ -197,7 +197,7 @@ def test_pre_filter_runs_once_per_request() -> None:
     assert [each["Score"] for each in served.ask("prioritize", NodeNames=["a", "b"])] == [5, 5]
 
 
-def test_a_pod_that_pre_filter_turns_down_fits_nowhere() -> None:
+def test_a_pod_that_pre_filter_rejects_fits_nowhere() -> None:
     pod = pod_value(make_pod("p", labels={"reject": ""}))
 
     answer = Served(Narrow, nodes=NODES).ask("filter", Pod=pod, NodeNames=["a", "b"])
@@ -216,7 +216,7 @@ class Broken(Plugin):
 
 
 def test_a_plugin_that_fails_is_named() -> None:
-    """In the answer to filter; a score beyond 100 costs the request for scores."""
+    """In the response to filter; a score above 100 fails the request for scores."""
     served = Served(Broken, nodes=NODES)
 
     assert "Broken" in served.ask("filter", NodeNames=["a"])["Error"]
@@ -229,7 +229,7 @@ def test_a_plugin_that_fails_is_named() -> None:
 
 
 class Lonely(Plugin):
-    """A node with no pod of the team on it."""
+    """Accepts a node without a pod of the team."""
 
     name = "Lonely"
 
@@ -243,7 +243,7 @@ def victims(**uids: str) -> dict[str, Any]:
 
 
 def test_candidates_are_kept_where_filter_accepts_the_pod_without_the_victims() -> None:
-    """Otherwise pods would be evicted for nothing."""
+    """Otherwise pods would be evicted in vain."""
     pods = [
         make_pod(f"{n}-{t}", node_name=n, labels={"team": t}, metadata={"uid": f"{n}-{t}"})
         for n in "ab"
@@ -267,8 +267,8 @@ class Chooser(Plugin):
         return PostFilterResult("b", Status.success(), (victim,))
 
 
-def test_post_filter_has_the_say_about_preemption() -> None:
-    """Its victims go before the scheduler's; a node that was not offered is no candidate."""
+def test_post_filter_decides_on_preemption() -> None:
+    """Its victims replace the scheduler's; a node that was not offered is not a candidate."""
     served = Served(Chooser, nodes=NODES)
 
     assert served.ask("preempt", NodeNameToMetaVictims=victims(a="1", b="2"))["NodeNameToMetaVictims"] == {

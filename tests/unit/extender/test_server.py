@@ -1,4 +1,4 @@
-"""The extender server: who may ask, health, metrics."""
+"""The extender server: authentication, health, metrics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aiohttp.test_utils import RawTestServer, TestClient
 
 from bayplan.extender import ExtenderApp, ExtenderFilterResult
 from bayplan.extender.server import ExtenderServer
-from bayplan.extender.stanza import Reached, stanza
+from bayplan.extender.stanza import ExtenderAddress, stanza
 
 pytestmark = pytest.mark.asyncio
 
@@ -46,15 +46,15 @@ async def served(**options: Any) -> AsyncIterator[TestClient[Any, Any]]:
         pytest.param({"Authorization": "Digest s3cret"}, 401, id="another kind"),
     ],
 )
-async def test_a_token_is_asked_for(headers: dict[str, str], status: int) -> None:
+async def test_a_token_is_required(headers: dict[str, str], status: int) -> None:
     async with served(token="s3cret") as client:  # noqa: S106
         answer = await client.post("/filter", data=FILTER, headers=headers)
 
         assert answer.status == status
 
 
-async def test_health_is_for_everybody() -> None:
-    """Whatever the token; readiness waits for the nodes."""
+async def test_health_is_public() -> None:
+    """Regardless of the token; readiness waits for the nodes."""
     trouble = ["the nodes are not read yet"]
     async with served(token="s3cret", trouble=lambda: "".join(trouble)) as client:  # noqa: S106
         assert [(await client.get(path)).status for path in ("/healthz", "/livez", "/readyz", "/x")] == [
@@ -88,7 +88,7 @@ async def test_verbs_may_have_a_prefix() -> None:
 
 
 async def test_large_requests_are_read() -> None:
-    """A thousand whole nodes are some megabytes."""
+    """A thousand whole nodes are several megabytes."""
     async with served() as client:
         body = io.BytesIO(b'{"Pod": {}, "x": "' + b"y" * 3_000_000 + b'"}')
         answer = await client.post("/filter", data=body)
@@ -100,13 +100,13 @@ async def test_large_requests_are_read() -> None:
     ("reached", "verbs", "expected"),
     [
         pytest.param(
-            Reached("http://127.0.0.1:8888"),
+            ExtenderAddress("http://127.0.0.1:8888"),
             ("filter",),
             {"urlPrefix": "http://127.0.0.1:8888", "filterVerb": "filter", "nodeCacheCapable": False},
             id="plain",
         ),
         pytest.param(
-            Reached("http://x", has_nodes=True),
+            ExtenderAddress("http://x", has_nodes=True),
             ("filter", "prioritize", "preempt", "bind"),
             {
                 "urlPrefix": "http://x",
@@ -120,7 +120,7 @@ async def test_large_requests_are_read() -> None:
             id="every verb",
         ),
         pytest.param(
-            Reached("https://x:1", server_name="localhost", authority=b"PEM", wants_certificate=True),
+            ExtenderAddress("https://x:1", server_name="localhost", authority=b"PEM", wants_certificate=True),
             (),
             {
                 "urlPrefix": "https://x:1",
@@ -137,8 +137,8 @@ async def test_large_requests_are_read() -> None:
         ),
     ],
 )
-async def test_the_stanza(reached: Reached, verbs: tuple[str, ...], expected: dict[str, Any]) -> None:
-    """What to paste: the verbs there are, and how to trust the extender."""
+async def test_the_stanza(reached: ExtenderAddress, verbs: tuple[str, ...], expected: dict[str, Any]) -> None:
+    """What to paste: the implemented verbs, and how to trust the extender."""
     (extender,) = yaml.safe_load(stanza(reached, verbs))["extenders"]
 
     assert extender == {**expected, "ignorable": False, "httpTimeout": "5s"}

@@ -1,4 +1,4 @@
-"""Objects go out as kube-scheduler sends them."""
+"""Objects are encoded as kube-scheduler sends them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_pods_go_out_as_items_of_a_list() -> None:
 
 
 def test_an_assumed_pod_names_its_node() -> None:
-    """It is a victim on that node, though the API server has not said so yet."""
+    """It is a victim on that node, although the API server has not confirmed it yet."""
     assert pod_value(on_node(make_pod("p"), "a"))["spec"]["nodeName"] == "a"
 
 

@@ -9,7 +9,7 @@ import pytest
 from bayplan.framework import (
     Action,
     ClusterEvent,
-    Placed,
+    PlacedPlugin,
     Plugin,
     PluginError,
     PreFilterResult,
@@ -18,7 +18,6 @@ from bayplan.framework import (
     check_class,
     registered_events,
 )
-from bayplan.testing import Harness, make_node
 
 EVENTS = (ClusterEvent(Resource.NODE, Action.ADD),)
 
@@ -66,23 +65,6 @@ def test_events_of_a_plugin(cls: type[Plugin], events: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("event", "resource", "action", "matches"),
-    [
-        (ClusterEvent(Resource.NODE, Action.ADD), Resource.NODE, Action.ADD, True),
-        (ClusterEvent(Resource.NODE, Action.ADD), Resource.NODE, Action.DELETE, False),
-        (ClusterEvent(Resource.NODE, Action.ADD), Resource.POD, Action.ADD, False),
-        (ClusterEvent(Resource.ANY, Action.ALL), Resource.POD, Action.DELETE, True),
-        (ClusterEvent(Resource.NODE, Action.UPDATE), Resource.NODE, Action.UPDATE_NODE_TAINT, True),
-        (ClusterEvent("foos.v1.example.com", Action.ALL), "foos.v1.example.com", Action.ADD, True),
-    ],
-    ids=["the same", "other action", "other kind", "anything", "any update", "custom resource"],
-)
-def test_event_matches(event: ClusterEvent, resource: Resource | str, action: Action, matches: bool) -> None:
-    """A plugin waits for an action on a kind, or for several of them."""
-    assert event.matches(resource, action) is matches
-
-
-@pytest.mark.parametrize(
     ("first", "second", "merged"),
     [(None, None, None), (None, "ab", "ab"), ("ab", None, "ab"), ("ab", "bc", "b"), ("a", "b", "")],
     ids=["all of all", "all of some", "some of all", "common", "nothing in common"],
@@ -106,9 +88,4 @@ def test_method_that_is_no_method() -> None:
 def test_plugin_on_a_point_it_does_not_define() -> None:
     """The configuration sees to it that this does not happen."""
     with pytest.raises(TypeError, match="<plugin Sample> is not on score"):
-        ProfilePlugins("test", {"score": [Placed(made(Sample))]})
-
-
-def test_queue_sort_of_a_profile() -> None:
-    """The queue asks the profile's one QueueSort plugin."""
-    assert Harness(nodes=[make_node("a")]).profile().runner.queue_sort.name == "PrioritySort"
+        ProfilePlugins("test", {"score": [PlacedPlugin(made(Sample))]})

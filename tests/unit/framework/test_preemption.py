@@ -6,18 +6,17 @@ from typing import Any
 
 import pytest
 
-from bayplan.cycle import Decision
+from bayplan.core import Decision
 from bayplan.framework import (
-    Considered,
     CycleState,
     Diagnosis,
     NodeInfo,
     Plugin,
     PostFilterResult,
     Preemption,
+    PreemptionReport,
     Status,
 )
-from bayplan.framework.disruption import split_by_budget
 from bayplan.model import Pod, PodDisruptionBudget
 from bayplan.testing import Harness, make_node, make_pod
 
@@ -73,8 +72,8 @@ def preemptor(cpu: str = "4", priority: int = 100, **fields: Any) -> Pod:
     return make_pod("preemptor", cpu=cpu, priority=priority, **fields)
 
 
-def considered(decision: Decision) -> Considered:
-    assert isinstance(decision.record.preemption, Considered)
+def considered(decision: Decision) -> PreemptionReport:
+    assert isinstance(decision.record.preemption, PreemptionReport)
     return decision.record.preemption
 
 
@@ -221,65 +220,11 @@ def test_affinity_of_victims_is_undone() -> None:
 
 
 def test_nominated_pods_count_in_the_dry_run() -> None:
-    """Room promised to a pod of the same priority is not available to the preemptor."""
+    """Room on the nominated node of a pod of the same priority is not available to the preemptor."""
     harness = Harness(nodes=[make_node("a")], pods=[placed("low", cpu="2")])
-    harness.scheduler.nominator.add(make_pod("rival", cpu="3", priority=100), "a")
+    harness.core.nominator.add(make_pod("rival", cpu="3", priority=100), "a")
     decision = harness.decide(preemptor("2"))
     assert (decision.nominate, preemption_text(decision)) == ("", "0/1 nodes are available: 1 Insufficient cpu.")
-
-
-# --- budgets -----------------------------------------------------------------------------------------
-
-WEB = tuple(placed(f"web{i}", app="web") for i in range(3))
-
-
-@pytest.mark.parametrize(
-    ("budgets", "violating"),
-    [
-        ([], []),
-        ([budget("web", 0)], ["web0", "web1", "web2"]),
-        ([budget("web", 2)], ["web2"]),
-        ([budget("web", 3)], []),
-        ([budget("web", 1, disruptedPods={"web0": "2024-01-01T00:00:00Z"})], ["web2"]),
-        ([budget(None, 0)], []),
-        ([budget("web", 0, spec={"selector": None})], []),
-        ([budget("web", 0, namespace="other")], []),
-        ([budget("db", 0)], []),
-        ([budget("web", 0, spec={"selector": {"matchExpressions": [{"key": "app", "operator": "Near"}]}})], []),
-        (
-            [
-                budget("web", 2),
-                budget("all", 1, spec={"selector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]}}),
-            ],
-            ["web1", "web2"],
-        ),
-    ],
-    ids=[
-        "no budgets",
-        "nothing allowed",
-        "two allowed",
-        "all allowed",
-        "disrupted already",
-        "empty selector",
-        "no selector",
-        "other namespace",
-        "other pods",
-        "invalid selector",
-        "the strictest counts",
-    ],
-)
-def test_what_budgets_allow(budgets: list[PodDisruptionBudget], violating: list[str]) -> None:
-    """Each pod uses up the budgets that select it, in order; below zero is a violation."""
-    protected, others = split_by_budget(WEB, budgets)
-    assert [pod.name for pod in protected] == violating
-    assert [pod.name for pod in others] == [pod.name for pod in WEB if pod.name not in violating]
-
-
-def test_pods_without_labels_are_protected_by_nobody() -> None:
-    """A pod without labels is selected by no budget, not even by one for the absence of a label."""
-    none_of = {"selector": {"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}}
-    protected, others = split_by_budget([placed("p")], [budget("x", 0, spec=none_of)])
-    assert (protected, [pod.name for pod in others]) == ([], ["p"])
 
 
 # --- the best candidate ------------------------------------------------------------------------------
@@ -307,7 +252,7 @@ def test_pods_without_labels_are_protected_by_nobody() -> None:
     ],
 )
 def test_best_candidate(worse: list[dict[str, Any]], better: list[dict[str, Any]], names: tuple[str, str]) -> None:
-    """Five rules, one after the other; where one of them decides, the later ones are not asked."""
+    """Five rules, one after the other; where one of them decides, the later ones are not called."""
     best, other = names
     pods = [
         placed(f"{node}{i}", node, **{"cpu": "1", **fields})
@@ -467,7 +412,7 @@ def test_dry_runs_leave_no_trace() -> None:
         placed("last", cpu="1", priority=7),
     ]
     harness = Harness(nodes=[make_node("a"), make_node("b")], pods=[*pods, placed("other", "b")])
-    table = harness.scheduler.cache.snapshot().nodes
+    table = harness.core.cache.snapshot().nodes
 
     def facts() -> Any:
         node = table[0]
@@ -484,23 +429,6 @@ def test_dry_runs_leave_no_trace() -> None:
     assert decision.nominate in ("a", "b")
     assert facts() == before
     assert harness.decide(make_pod("p", cpu="3")).node_name == "b"
-
-
-def test_pods_move_only_within_a_what_if() -> None:
-    """Moving a pod for real is not preemption's business."""
-    harness = Harness(nodes=[make_node("a")], pods=[pod := placed("p")])
-    evaluation = harness.profile().evaluation
-    with pytest.raises(RuntimeError, match="only within what_if"):
-        evaluation.move_pod(CycleState(), preemptor(), pod, "a", add=False)
-
-
-def test_pods_cannot_move_to_a_missing_node() -> None:
-    """A node that is not in the snapshot is an error of whoever asks."""
-    harness = Harness(nodes=[make_node("a")])
-    evaluation = harness.profile().evaluation
-    with evaluation.what_if():
-        status = evaluation.move_pod(CycleState(), preemptor(), placed("p"), "gone", add=True)
-    assert status == Status.failed('node "gone" is not in the snapshot')
 
 
 # --- other policies ----------------------------------------------------------------------------------
@@ -560,8 +488,9 @@ def test_pod_waits_for_its_preemption() -> None:
     profile = Harness(nodes=[make_node("a")]).profile()
     plugin: Any = profile.plugins.plugins["DefaultPreemption"]
     pod = preemptor()
-    assert profile.runner.pre_enqueue(pod).is_success
+    assert profile.plugins.pre_enqueue(pod) is None
     plugin.handle.is_preempting = lambda other: other is pod
-    status = profile.runner.pre_enqueue(pod)
-    assert profile.runner.pre_enqueue(make_pod("other")).is_success
-    assert status == Status.unresolvable("waiting for the preemption for this pod to be finished")
+    rejection = profile.plugins.pre_enqueue(pod)
+    assert profile.plugins.pre_enqueue(make_pod("other")) is None
+    status = Status.unresolvable("waiting for the preemption for this pod to be finished")
+    assert rejection == ("DefaultPreemption", status)

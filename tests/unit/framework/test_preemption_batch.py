@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -10,10 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bayplan.cycle.evaluation import ProfileAmountsWhatIf, ProfileEvaluation
-from bayplan.cycle.handle import ProfileHandle
+from bayplan.core.evaluation import ProfileAmountsWhatIf, ProfileEvaluation
 from bayplan.framework import (
-    Considered,
     CycleState,
     Diagnosis,
     IntArray,
@@ -23,6 +23,7 @@ from bayplan.framework import (
     PodQuery,
     PostFilterResult,
     Preemption,
+    PreemptionReport,
     Reads,
     Status,
     Verdict,
@@ -69,7 +70,7 @@ class CountingEvaluation(ProfileEvaluation):
         kinds: Sequence[Pod],
         rivals: Mapping[int, Sequence[Pod]],
     ) -> ProfileAmountsWhatIf:
-        if kinds:  # without, Filter counts pods that were promised a node
+        if kinds:  # without, Filter counts nominated pods
             self.together += tuple(rows.tolist())
         return super().amounts_what_if(state, pod, rows, kinds, rivals)
 
@@ -78,18 +79,12 @@ class Attempt:
     """One pod that found no node, ready to be preempted for in several ways."""
 
     def __init__(self, harness: Harness, pod: Pod) -> None:
-        scheduler, profile = harness.scheduler, harness.profile()
+        scheduler, profile = harness.core, harness.profile()
         snapshot = scheduler.cache.snapshot()
         self.pod, self.state = pod, CycleState()
         self.evaluation = CountingEvaluation(profile.runner, snapshot, scheduler.nominator)
-        self.handle = ProfileHandle(
-            profile.name,
-            clock=harness.clock,
-            snapshot=snapshot,
-            informers=scheduler.objects,
-            nominator=scheduler.nominator,
-        )
-        self.handle.evaluation = self.evaluation
+        self.handle = copy.copy(profile.handle)
+        self.handle._profiles = {profile.name: replace(profile, evaluation=self.evaluation)}
         assert profile.runner.pre_filter(self.state, pod, snapshot.nodes).status.is_success
         self.diagnosis = Diagnosis(snapshot.nodes)
         self.diagnosis.add_outcome(self.evaluation.filter(self.state, pod, snapshot.nodes))
@@ -105,7 +100,7 @@ class Attempt:
 
 
 def described(result: PostFilterResult) -> dict[str, Any]:
-    assert isinstance(result.detail, Considered)
+    assert isinstance(result.detail, PreemptionReport)
     found, refused, _ = result.detail
     return {
         "nominated": result.nominated_node_name,
@@ -197,7 +192,7 @@ def attempts(draw: st.DrawFn) -> Attempt:
     )
     for i in draw(st.lists(st.integers(0, len(clusters) - 1), max_size=2)):
         rival = make_pod(f"rival-{i}", cpu="1", priority=draw(st.sampled_from([0, 10, 200])))
-        harness.scheduler.nominator.add(rival, f"n{i}")
+        harness.core.nominator.add(rival, f"n{i}")
     return Attempt(harness, pod)
 
 
@@ -330,10 +325,10 @@ def test_affinity_of_pods_there_goes_one_by_one() -> None:
 
 
 def test_nominated_pods_count_in_batch() -> None:
-    """Those of at least the same priority take room on the node that they were promised."""
+    """Those of at least the same priority take room on their nominated node."""
     harness = full_cluster()
-    harness.scheduler.nominator.add(make_pod("rival", cpu="1", priority=10), "n1")
-    harness.scheduler.nominator.add(make_pod("lesser", cpu="1", priority=5), "n2")
+    harness.core.nominator.add(make_pod("rival", cpu="1", priority=10), "n1")
+    harness.core.nominator.add(make_pod("lesser", cpu="1", priority=5), "n2")
     attempt = Attempt(harness, preemptor())
 
     found = attempt.preempt(Preemption)
@@ -458,7 +453,10 @@ def test_node_that_fits_as_it_is_is_an_error() -> None:
 
 
 def test_protected_victims_come_first_among_equals() -> None:
-    """The budget allows one disruption: of pods equally important it is the later ones that violate it."""
+    """The budget allows one disruption: the least important ones violate it.
+
+    None has started, so kube-scheduler ranks the last one first.
+    """
     budget = {
         "metadata": {"name": "b", "namespace": "default"},
         "spec": {"selector": {"matchLabels": {"app": "low"}}},
@@ -470,7 +468,7 @@ def test_protected_victims_come_first_among_equals() -> None:
 
     found = attempt.preempt(Preemption)
 
-    assert found["victims"] == ["n0-1", "n0-2", "n0-3", "n0-0"]
+    assert found["victims"] == ["n0-2", "n0-1", "n0-0", "n0-3"]
     assert found["candidates"][0][2] == 3
     assert attempt.evaluation.n_single == 0
     assert found == attempt.preempt(OneByOne)

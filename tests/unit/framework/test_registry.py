@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bayplan.config import ConfigError, load
-from bayplan.framework import Plugin, PluginError, Registry, construct
+from bayplan.framework import Plugin, PluginError, Registry
 from bayplan.scheduler import default_registry
 
 SAMPLE = """\
@@ -67,7 +67,7 @@ def test_file_reference_is_loaded_once(sample: Path) -> None:
 def test_module_reference_is_loaded() -> None:
     """module:Class imports the module."""
     registry = Registry()
-    registration = registry.add_reference("bayplan.plugins.default_preemption:DefaultPreemption")
+    registration = registry.add_reference("bayplan.plugins.preemption.default_preemption:DefaultPreemption")
     assert registration.points == ("preEnqueue", "postFilter")
 
 
@@ -88,32 +88,6 @@ def test_unknown_args_field_is_refused(sample: Path) -> None:
     assert str(refused.value) == (
         'scheduler.yaml:12: profiles[0].pluginConfig[0].args.labels: unknown field; did you mean "label"?'
     )
-
-
-def test_constructor_that_raises_is_named(sample: Path) -> None:
-    """A plugin whose constructor raises cannot be used; the message has the plugin and the error."""
-
-    class Picky(Plugin):
-        name = "Picky"
-
-        def __init__(self, args: Any, handle: Any) -> None:
-            raise ValueError("no lights configured")
-
-        def filter(self, state: Any, pod: Any, node: Any) -> None: ...
-
-    registration = Registry().add(Picky, source="lights.py")
-    with pytest.raises(PluginError) as refused:
-        construct(registration, None, handle=None)  # type: ignore[arg-type]
-    assert str(refused.value) == (
-        "plugin Picky (lights.py): its constructor raised ValueError: no lights configured"
-    )
-
-
-def test_args_get_their_defaults(sample: Path) -> None:
-    """A plugin without pluginConfig gets its args with defaults, not None."""
-    registration = default_registry().add_reference(f"{sample}:CpuNodes")
-    plugin = construct(registration, None, handle=None)  # type: ignore[arg-type]
-    assert plugin.args.label == "cpu"
 
 
 def test_name_that_is_taken_is_refused(sample: Path) -> None:
@@ -185,7 +159,7 @@ def test_broken_reference_is_a_problem_of_the_configuration(tmp_path: Path) -> N
 def test_entry_points_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """A plugin of an installed package is known by its entry point, and imported when it is asked for."""
     entry = importlib.metadata.EntryPoint(
-        "DefaultPreemption", "bayplan.plugins.default_preemption:DefaultPreemption", "bayplan.plugins"
+        "DefaultPreemption", "bayplan.plugins.preemption.default_preemption:DefaultPreemption", "bayplan.plugins"
     )
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [entry])
     registry = Registry()
@@ -197,7 +171,7 @@ def test_entry_points_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_entry_point_under_another_name_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The name in the package's metadata and the class's own name must agree."""
     entry = importlib.metadata.EntryPoint(
-        "Mine", "bayplan.plugins.default_preemption:DefaultPreemption", "bayplan.plugins"
+        "Mine", "bayplan.plugins.preemption.default_preemption:DefaultPreemption", "bayplan.plugins"
     )
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [entry])
     registry = Registry()

@@ -13,7 +13,7 @@ from bayplan.framework import (
     CycleState,
     Diagnosis,
     NodeTable,
-    Placed,
+    PlacedPlugin,
     Plugin,
     PostFilterResult,
     PreFilterResult,
@@ -53,7 +53,7 @@ def _method(function: Any) -> Any:
 
 
 def runner(point: str, *plugins: Plugin, weight: int = 1, observer: Any = None) -> Runner:
-    placed = [Placed(each, weight) for each in plugins]
+    placed = [PlacedPlugin(each, weight) for each in plugins]
     return Runner(ProfilePlugins("test", {point: placed}, observer))
 
 
@@ -65,16 +65,16 @@ def raises(*_: Any) -> Any:
 
 
 def test_skip_leaves_the_filter_out(nodes: NodeTable) -> None:
-    """PreFilter's Skip is remembered in the state, and Filter is not asked."""
+    """PreFilter's Skip is noted in the state, and Filter is not called."""
     both = plugin("Both", pre_filter=lambda *_: Status.skip(), filter=raises)
-    run = Runner(ProfilePlugins("test", {"preFilter": [Placed(both)], "filter": [Placed(both)]}))
+    run = Runner(ProfilePlugins("test", {"preFilter": [PlacedPlugin(both)], "filter": [PlacedPlugin(both)]}))
     state = CycleState()
     assert run.pre_filter(state, POD, nodes).status.is_success
     assert run.filter(state, POD, nodes).feasible.all()
 
 
 def test_unresolvable_pre_filter_ends_at_once(nodes: NodeTable) -> None:
-    """UnschedulableAndUnresolvable stops; later plugins are not asked."""
+    """UnschedulableAndUnresolvable stops; later plugins are not called."""
     run = runner(
         "preFilter",
         plugin("No", pre_filter=lambda *_: Status.unresolvable("never")),
@@ -243,8 +243,8 @@ def test_scores_are_weighed_and_added(nodes: NodeTable) -> None:
             "test",
             {
                 "score": [
-                    Placed(plugin("N", score=lambda state, pod, node: ord(node.name) - 96), 2),
-                    Placed(plugin("C", score_nodes=lambda state, pod, table: np.array([30, 20, 10])), 1),
+                    PlacedPlugin(plugin("N", score=lambda state, pod, node: ord(node.name) - 96), 2),
+                    PlacedPlugin(plugin("C", score_nodes=lambda state, pod, table: np.array([30, 20, 10])), 1),
                 ]
             },
         )
@@ -260,8 +260,8 @@ def test_scores_of_any_width_have_room(nodes: NodeTable, dtype: type[np.integer[
     """Weights and normalising multiply beyond what the plugin's own numbers hold."""
     given = {"score_nodes": lambda *_: np.array([100, 50, 0], dtype=dtype)}
     stretch = {"normalize_score": lambda state, pod, scores, table: scores * 2**33 // 2**33}
-    wide = Placed(plugin("Wide", **given, **stretch), 1)
-    run = Runner(ProfilePlugins("test", {"score": [Placed(plugin("Heavy", **given), 2**40), wide]}))
+    wide = PlacedPlugin(plugin("Wide", **given, **stretch), 1)
+    run = Runner(ProfilePlugins("test", {"score": [PlacedPlugin(plugin("Heavy", **given), 2**40), wide]}))
     outcome = scored(run, nodes)
     assert isinstance(outcome, ScoreOutcome)
     assert outcome.totals.tolist() == [100 * (2**40 + 1), 50 * (2**40 + 1), 0]
@@ -354,6 +354,25 @@ def test_score_errors_name_the_plugin(nodes: NodeTable, methods: dict[str, Any],
 
 
 # --- Reserve, Permit -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("results", "status"),
+    [
+        ([None, Status(Code.SUCCESS, ["fine"])], Status.success()),
+        ([None, Status.unschedulable("no"), Status.unresolvable("never")], Status.unschedulable("no").by("B")),
+        ([Status.failed("x"), None], Status.failed('running Reserve plugin "A": x').by("A")),
+        ([], Status.success()),
+    ],
+    ids=["all succeed", "rejection", "failure", "no plugins"],
+)
+def test_reserve_ends_with_the_first_that_does_not_succeed(results: list[Any], status: Status) -> None:
+    plugins = [
+        plugin(name, reserve=lambda *_, result=result: result)
+        for result, name in zip(results, "ABC", strict=False)
+    ]
+    reserved = runner("reserve", *plugins).reserve(CycleState(), POD, "a")
+    assert (reserved, reserved.plugin) == (status, status.plugin)
 
 
 def test_unreserve_runs_in_reverse(nodes: NodeTable) -> None:

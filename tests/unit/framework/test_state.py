@@ -41,6 +41,12 @@ def test_read_of_nothing_is_refused(state: CycleState) -> None:
         state.read("B", int)
 
 
+def test_get_of_another_type_is_refused(state: CycleState) -> None:
+    """As `read` does."""
+    with pytest.raises(TypeError, match="cycle state 'A' holds int, not str"):
+        state.get("A", str)
+
+
 def test_get_of_nothing_is_none(state: CycleState) -> None:
     """`get` is for values that may be there."""
     assert (state.get("A", int), state.get("B", int)) == (7, None)
@@ -69,4 +75,4 @@ def test_clone_is_independent(state: CycleState) -> None:
     assert state.read("counts", Counts).values == [1]
     assert (state.read("A", int), state.skip_filter, state.skip_score) == (7, {"F"}, {"S"})
     assert copy.read("shared", list) is shared
-    assert copy.template is state.template
+    assert copy.equivalence_class is state.equivalence_class

@@ -1,7 +1,8 @@
-"""Verdict: one plugin's answer about all nodes, and what several plugins' answers come to."""
+"""Verdict: the result of one plugin for all nodes, and of several plugins together."""
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from bayplan.framework import (
     Decided,
     FilterOutcome,
     NodeTable,
-    Placed,
+    PlacedPlugin,
     Plugin,
     ProfilePlugins,
     Runner,
@@ -24,6 +25,9 @@ from bayplan.framework import (
 )
 from bayplan.framework.verdict import are_within
 from bayplan.testing import make_node, make_pod
+
+#: The codes with which a node can be rejected.
+REJECTING = (Code.PENDING, Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.ERROR)
 
 
 def mask(*positions: int) -> BoolArray:
@@ -105,6 +109,14 @@ def test_failure_is_looked_for_where_it_counts() -> None:
     assert verdict.failure(mask(1, 2)) is None
 
 
+def test_error_of_a_single_node_is_a_failure() -> None:
+    """Also if a column verdict gives it as the status of the node."""
+    error = Status.failed("broken")
+    verdict = Verdict(3, statuses={0: Status.unschedulable("no"), 1: error})
+    assert verdict.failure(mask(0, 1)) is error
+    assert verdict.failure(mask(0, 2)) is None
+
+
 # --- several plugins ----------------------------------------------------------------------------------
 
 
@@ -134,6 +146,16 @@ def test_codes_by_node(nodes: NodeTable) -> None:
     outcome = _outcome(nodes)
     expected = [Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING, Code.SUCCESS]
     assert outcome.codes().tolist() == [int(code) for code in expected]
+
+
+@pytest.mark.parametrize("codes", [*itertools.permutations(REJECTING, 2)])
+def test_codes_are_those_of_the_statuses(nodes: NodeTable, codes: tuple[Code, Code]) -> None:
+    """A node that is rejected with two codes has the more severe one."""
+    verdict = Verdict(3).reject(mask(0), "one", codes[0]).reject(mask(0), "two", codes[1])
+    outcome = FilterOutcome(nodes, mask(1, 2), [Decided("Both", verdict, mask(0))])
+    status = outcome.status(0)
+    assert status is not None
+    assert outcome.codes()[0] == status.code
 
 
 def test_reasons_are_counted_once(nodes: NodeTable) -> None:
@@ -190,7 +212,7 @@ def test_error_in_a_verdict_ends_the_attempt(nodes: NodeTable) -> None:
         (plugin("Strict", mask(0), Code.UNSCHEDULABLE), None),
         (plugin("Strict", mask(1), Code.UNSCHEDULABLE), Status.failed('running "Broken" filter plugin: Broken')),
     ):
-        runner = Runner(ProfilePlugins("test", {"filter": [Placed(strict), Placed(broken)]}))
+        runner = Runner(ProfilePlugins("test", {"filter": [PlacedPlugin(strict), PlacedPlugin(broken)]}))
         assert runner.filter(CycleState(), make_pod("p"), nodes).error == error
 
 

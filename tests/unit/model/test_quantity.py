@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bayplan.model import Quantity, QuantityError, parse_milli, parse_value
+from bayplan.model.quantity import parse_nano
 
 MAX = 2**63 - 1
 
@@ -151,3 +152,19 @@ def test_sum_keeps_the_first_format() -> None:
 def test_vast_quantities_compare() -> None:
     """Comparing never expands the number, so vast exponents cost nothing."""
     assert Quantity.parse("1e2147483647") > Quantity.parse("1Ei")
+
+
+@given(
+    st.integers(0, 10**20).map(str) | st.from_regex(r"[0-9]{1,20}", fullmatch=True),
+    st.sampled_from(["n", "u", "m", "", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"]),
+)
+def test_fast_parsers_give_what_a_quantity_gives(digits: str, unit: str) -> None:
+    """Digits with a unit are read without a Quantity, up to the amounts where Kubernetes overflows."""
+    text = digits + unit
+    quantity = Quantity.parse(text)
+
+    assert parse_value(text) == quantity.value
+    assert parse_milli(text) == quantity.milli_value
+    nanos = parse_nano(text)
+    assert nanos is not None
+    assert Quantity(nanos, -9) == quantity

@@ -1,4 +1,4 @@
-"""Feature gates are known by name; those a scheduler looks at stay as they are."""
+"""Feature gates are validated by name; those that affect scheduling cannot be changed."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from bayplan.observe.features import GATES, FeatureGates
     ],
     ids=["none", "another component's", "with its component", "at its default"],
 )
-def test_gates_that_change_no_decision_are_taken(items: list[str]) -> None:
-    """Those of others, and any at its default."""
+def test_gates_that_change_no_decision_are_accepted(items: list[str]) -> None:
+    """Gates of other components, and any gate at its default."""
     gates = FeatureGates.parse(items)
 
     for item in items:
@@ -44,17 +44,17 @@ def test_gates_that_change_no_decision_are_taken(items: list[str]) -> None:
     ],
     ids=["misspelt", "alpha on", "default off", "all", "no value", "no boolean"],
 )
-def test_gates_that_cannot_be_are_refused(item: str, message: str) -> None:
-    """With what is wrong, and the nearest name."""
+def test_invalid_gates_are_rejected(item: str, message: str) -> None:
+    """With the reason, and the most similar name."""
     with pytest.raises(ValueError, match="^.*" + message.replace("?", r"\?")):
         FeatureGates.parse([item])
 
 
-def test_every_gate_is_told() -> None:
+def test_every_gate_is_listed() -> None:
     """For kubernetes_feature_enabled."""
-    told = {name: (stage, enabled) for name, stage, enabled in FeatureGates({"KMSv1": True})}
+    listed = {name: (stage, enabled) for name, stage, enabled in FeatureGates({"KMSv1": True})}
 
-    assert told.keys() == GATES.keys()
-    assert told["KMSv1"] == ("DEPRECATED", True)
-    assert told["SchedulerQueueingHints"] == ("", True)
-    assert told["GangScheduling"] == ("ALPHA", False)
+    assert listed.keys() == GATES.keys()
+    assert listed["KMSv1"] == ("DEPRECATED", True)
+    assert listed["SchedulerQueueingHints"] == ("", True)
+    assert listed["GangScheduling"] == ("ALPHA", False)

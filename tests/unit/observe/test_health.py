@@ -1,4 +1,4 @@
-"""Health is told as kube-scheduler tells it."""
+"""Health is reported as kube-scheduler does."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ READY = checks(
 )
 
 
-def test_nothing_to_check_is_a_ping() -> None:
-    """That somebody answers is all there is to know."""
+def test_path_without_checks_has_a_ping() -> None:
+    """The response itself is the check."""
     assert checks("livez").report() == (True, "[+]ping ok\nlivez check passed\n")
 
 
-def test_a_failure_is_told_without_its_reason() -> None:
-    """Anybody may ask; the reason is for the log, and for those who may ask for the single check."""
+def test_a_failure_is_reported_without_its_reason() -> None:
+    """The path needs no authorization. The reason is logged, and given for a single check."""
     healthy, text = READY.report()
 
     assert not healthy
@@ -38,7 +38,7 @@ def test_a_failure_is_told_without_its_reason() -> None:
 
 
 def test_checks_can_be_excluded() -> None:
-    """Those that are there; of others it is said that they are not."""
+    """With a warning for names that do not exist."""
     healthy, text = READY.report(["sched-handler-sync", "none"])
 
     assert healthy

@@ -1,11 +1,11 @@
-"""Instruments count, and are written as Prometheus reads them."""
+"""Instruments count, and are written in Prometheus' format."""
 
 from __future__ import annotations
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from bayplan.observe.instruments import STABLE, Counter, Gauge, Histogram, Registry, exponential
+from bayplan.observe.instruments import STABLE, Counter, Gauge, Histogram, MetricsRegistry, exponential
 
 
 def test_bounds_are_those_of_go() -> None:
@@ -23,7 +23,7 @@ def test_everything_is_written_and_read_again() -> None:
     attempts = Counter("attempts_total", "Attempts.", "result", stability=STABLE)
     pods = Gauge("pods", "Pods.", "queue")
     seconds = Histogram("seconds", "Time.", "point", buckets=(1.0, 2.0, 0.5e1))
-    registry = Registry()
+    registry = MetricsRegistry()
     registry.add(pods, seconds, attempts)
     attempts.labels("scheduled").inc()
     pods.labels("active").set(3)
@@ -41,9 +41,9 @@ def test_everything_is_written_and_read_again() -> None:
     assert 'seconds_sum{point="Filter"} 10.0\nseconds_count{point="Filter"} 4.0\n' in text
 
 
-def test_what_has_counted_nothing_is_left_out() -> None:
-    """As in Go: a metric with labels appears with its first line, one without labels is 0 from the start."""
-    registry = Registry()
+def test_families_without_children_are_left_out() -> None:
+    """As in Go: a metric with labels appears with its first child, one without labels is 0 from the start."""
+    registry = MetricsRegistry()
     registry.add(Counter("seen_total", "Seen."), Counter("by_label_total", "By label.", "label"))
 
     text = registry.text().decode()
@@ -53,8 +53,8 @@ def test_what_has_counted_nothing_is_left_out() -> None:
 
 
 def test_disabled_metrics_are_not_shown() -> None:
-    """--disabled-metrics hides a family; it goes on counting."""
-    registry = Registry(disabled=["seen_total"])
+    """--disabled-metrics hides a family, which still counts."""
+    registry = MetricsRegistry(disabled=["seen_total"])
     registry.add(Counter("seen_total", "Seen."), Counter("other_total", "Other."))
 
     assert "seen" not in registry.text().decode()
@@ -62,9 +62,9 @@ def test_disabled_metrics_are_not_shown() -> None:
 
 
 def test_gauges_are_refreshed_before_a_scrape() -> None:
-    """What can be asked for is asked for when somebody wants to know."""
+    """By the callback."""
     pods = Gauge("pods", "Pods.")
-    registry = Registry()
+    registry = MetricsRegistry()
     registry.add(pods)
     registry.before_scrape(lambda: pods.labels().inc())
 
@@ -72,11 +72,11 @@ def test_gauges_are_refreshed_before_a_scrape() -> None:
     assert b"pods 2.0" in registry.text()
 
 
-def test_mistakes_are_errors() -> None:
+def test_wrong_use_raises() -> None:
     """A wrong number of labels, and a name that is taken."""
     with pytest.raises(ValueError, match="has the labels"):
         Gauge("pods", "Pods.", "queue").labels("a", "b")
-    registry = Registry()
+    registry = MetricsRegistry()
     registry.add(Gauge("pods", "Pods."))
     with pytest.raises(ValueError, match="already"):
         registry.add(Gauge("pods", "Pods."))

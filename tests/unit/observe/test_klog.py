@@ -101,7 +101,7 @@ def test_errors_come_first() -> None:
 
 
 def test_plain_logging_is_written_too() -> None:
-    """Modules that know nothing of pairs."""
+    """Modules that use `logging` without pairs."""
     err = written()
 
     logging.getLogger("bayplan.other").warning("%d events were not written", 3)
@@ -109,22 +109,52 @@ def test_plain_logging_is_written_too() -> None:
     assert re.fullmatch(r"W.*\] 3 events were not written\n", err.getvalue())
 
 
-def test_verbosity_is_the_most_that_is_shown() -> None:
+def test_verbosity_is_the_highest_that_is_written() -> None:
     """V(3) at --v=2 is not; and it can be changed while running."""
     err = io.StringIO()
-    shown = klog.set_up(2, err=err)
+    verbosity = klog.set_up(2, err=err)
     log.info("two", v=2)
     log.info("three", v=3)
     assert not log.enabled(3)
 
-    shown.set(3)
+    verbosity.set(3)
     log.info("now", v=3)
 
     assert [line.split('"')[1] for line in err.getvalue().splitlines()] == ["two", "now"]
 
 
+@pytest.mark.parametrize("name", ["", "bayplan", "bayplan.levels"])
+def test_verbosity_follows_the_levels_of_logging(name: str) -> None:
+    """Whichever logger above has a level, and whoever sets it."""
+    levels, logger = klog.get_logger("bayplan.levels"), logging.getLogger(name)
+    logging.getLogger().setLevel(logging.WARNING)
+    logging.getLogger("bayplan").setLevel(logging.NOTSET)
+    before = logger.level
+    assert levels.verbosity == -10
+    logger.setLevel(logging.INFO - 4)
+    assert (levels.verbosity, levels.enabled(4), levels.enabled(5)) == (4, True, False)
+    logging.disable(logging.INFO)
+    assert levels.verbosity == -1
+    logging.disable(logging.NOTSET)
+    assert levels.verbosity == 4
+    logger.setLevel(before)
+    assert levels.verbosity == -10
+
+
+def test_disabled_logger_writes_nothing() -> None:
+    err, logger = written(3), logging.getLogger("bayplan.test")
+    logger.disabled = True
+    try:
+        log.info("three", v=3)
+        assert not log.enabled(3)
+    finally:
+        logger.disabled = False
+
+    assert not err.getvalue()
+
+
 def test_vmodule_is_for_files() -> None:
-    """The files that match have a verbosity of their own."""
+    """Files whose name matches have a verbosity of their own."""
     err = written(0, modules=[klog.VModule("test_k*", 4)])
     log.info("here", v=4)
     assert "here" in err.getvalue()
@@ -167,7 +197,7 @@ def test_streams_can_be_split() -> None:
     assert ("not fine" in out.getvalue(), "not fine" in err.getvalue()) == (False, True)
 
 
-# --- the short way of a line ----------------------------------------------------------------------
+# --- the fast path of a line ----------------------------------------------------------------------
 
 VALUES = st.recursive(
     st.none()
@@ -182,7 +212,7 @@ VALUES = st.recursive(
 
 
 class _Seen(logging.Handler):
-    """Somebody else who listens."""
+    """Another handler."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -193,8 +223,8 @@ class _Seen(logging.Handler):
 
 
 @given(message=st.text(), pairs=st.dictionaries(st.sampled_from(["pod", "node", "err"]), VALUES))
-def test_a_line_is_the_same_when_others_listen(message: str, pairs: dict[str, Any]) -> None:
-    """Alone, a line is written the short way; the long way it is written by `logging`."""
+def test_a_line_is_the_same_with_other_handlers(message: str, pairs: dict[str, Any]) -> None:
+    """With the handler of `set_up` alone, a line is written directly; otherwise by `logging`."""
     err, seen = written(2), _Seen()
     lines = []
     for handlers in ((), (seen,)):
@@ -208,7 +238,7 @@ def test_a_line_is_the_same_when_others_listen(message: str, pairs: dict[str, An
 
 
 @pytest.mark.parametrize("name", ["", "bayplan", "bayplan.test"])
-def test_whoever_listens_is_told(name: str) -> None:
+def test_added_handlers_get_lines(name: str) -> None:
     """A handler that is added later, to any of the loggers above the message."""
     err, seen, logger = written(), _Seen(), logging.getLogger(name)
     logger.addHandler(seen)
@@ -222,8 +252,8 @@ def test_whoever_listens_is_told(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["bayplan", "bayplan.test"])
-def test_a_logger_that_keeps_to_itself_is_not_shown(name: str) -> None:
-    """`propagate` of any logger on the way."""
+def test_a_logger_that_does_not_propagate_writes_nothing(name: str) -> None:
+    """Neither do its children."""
     err, logger = written(), logging.getLogger(name)
     logger.propagate = False
     try:
@@ -234,8 +264,8 @@ def test_a_logger_that_keeps_to_itself_is_not_shown(name: str) -> None:
     assert not err.getvalue()
 
 
-def test_filters_and_levels_of_the_handler_are_heeded() -> None:
-    """Also those that were not there from the start."""
+def test_filters_and_levels_of_the_handler_apply() -> None:
+    """Also if they are set later."""
     err = written()
     handler = logging.getLogger().handlers[0]
     handler.addFilter(lambda record: "secret" not in record.getMessage())
@@ -247,10 +277,63 @@ def test_filters_and_levels_of_the_handler_are_heeded() -> None:
     assert [line.split('"')[1] for line in err.getvalue().splitlines()] == ["no such thing"]
 
 
-def test_a_stream_that_cannot_be_written_to_is_told_by_logging(capsys: pytest.CaptureFixture[str]) -> None:
-    """And nobody is held up."""
+def test_a_stream_that_was_closed_is_opened_again(capfd: pytest.CaptureFixture[str]) -> None:
+    """A plugin may close standard error; what is behind it is still there."""
     written().close()
+
+    log.info("found")
+    log.error(None, "again")
+
+    told = capfd.readouterr().err
+    assert '"found"' in told
+    assert '"again"' in told
+
+
+class _Broken(io.StringIO):
+    def write(self, text: str) -> int:
+        raise OSError("disk full")
+
+
+def test_a_line_that_cannot_be_written_is_reported_by_logging(capsys: pytest.CaptureFixture[str]) -> None:
+    """And the caller goes on."""
+    klog.set_up(err=_Broken())
 
     log.info("lost")
 
     assert "--- Logging error ---" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["", "my_plugin", "bayplan_plugin_rule_0123", "a.b.c"])
+def test_loggers_of_plugins_obey_the_verbosity_whatever_their_name(name: str) -> None:
+    """V(N) is N below INFO, so DEBUG is V(10)."""
+    for verbosity, expected in ((0, ["said"]), (10, ["said", "whispered"])):
+        err = written(verbosity)
+        logging.getLogger(name).info("said")
+        logging.getLogger(name).debug("whispered")
+        assert [line.rpartition("] ")[2] for line in err.getvalue().splitlines()] == expected
+
+
+def test_a_plugins_file_has_a_verbosity_of_its_own() -> None:
+    err = written(0, modules=[klog.VModule("test_klog", 10)])
+    logging.getLogger("my_plugin").debug("whispered")
+    assert "whispered" in err.getvalue()
+    err = written(0, modules=[klog.VModule("other", 10)])
+    logging.getLogger("my_plugin").debug("whispered")
+    assert err.getvalue() == ""
+
+
+def test_lines_of_libraries_are_not_ours() -> None:
+    err = written(10)
+    for library in ("asyncio", "aiohttp.client"):
+        logging.getLogger(library).info("chatter")
+        logging.getLogger(library).warning("trouble")
+    assert [line.rpartition("] ")[2] for line in err.getvalue().splitlines()] == ["trouble", "trouble"]
+
+
+def test_a_logger_with_a_file_names_it(caplog: pytest.LogCaptureFixture) -> None:
+    """Compiled modules have no frames: `--vmodule` finds their lines by the file that they give."""
+    with caplog.at_level(logging.INFO):
+        klog.Logger("bayplan.test_klog_file", "schedule_one.py").info("a message", pod="p")
+
+    (record,) = caplog.records
+    assert (record.filename, record.lineno, record.module) == ("schedule_one.py", 0, "schedule_one")

@@ -15,7 +15,7 @@ SURFACE = json.loads((Path(__file__).parents[2] / "parity" / "golden" / "surface
 FAMILIES: dict[str, AnyFamily] = {
     family.name: family for family in (*SchedulerFamilies().all(), *ProcessFamilies().all())
 }
-#: Of opportunistic batching, which kept answers make unnecessary here.
+#: Of opportunistic batching, which cached results make unnecessary here.
 NOT_OURS = {
     "scheduler_batch_attempts_total",
     "scheduler_batch_cache_flushed_total",
@@ -38,7 +38,7 @@ def test_metric_is_as_recorded(seen: dict[str, Any]) -> None:
 
     assert family.kind == seen["type"]
     assert set(family.label_names) == set(seen["labels"])
-    assert family.stability == seen["stability"]
+    assert family.text.startswith(f"[{seen['stability']}] ")
     if isinstance(family, Histogram):
         assert [float(bound) for bound in seen["buckets"][:-1]] == list(family.bounds)
 

@@ -1,4 +1,4 @@
-"""What the stations tell becomes metrics."""
+"""Observers turn what happens in the scheduler into metrics."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 
 from bayplan.framework import Code, Status
-from bayplan.observe.instruments import Registry
+from bayplan.observe.instruments import MetricsRegistry
 from bayplan.observe.observers import SchedulerMetrics
 
 PROFILE = "default-scheduler"
 
 
 class Stage:
-    """Metrics of a profile with a few plugins, and how they read."""
+    """The metrics of a profile with a few plugins."""
 
     def __init__(self) -> None:
         self.now = 100.0
         self.dice = 0.5
         self.metrics = SchedulerMetrics(lambda: self.now, lambda: self.dice)
-        self.switch = SimpleNamespace(observer=None)
+        self.caller = SimpleNamespace(observer=None)
         points = {
             "preFilter": ["Fit", "Ports"],
             "filter": ["Name", "Fit", "Ports"],
@@ -32,11 +32,12 @@ class Stage:
         }
         self.observer = self.metrics.observer(PROFILE)
         self.metrics.add_profile(
-            PROFILE, lambda point: [SimpleNamespace(name=name) for name in points.get(point, ())], self.switch
+            PROFILE, lambda point: [SimpleNamespace(name=name) for name in points.get(point, ())], self.caller
         )
 
     def value(self, name: str, **labels: str) -> float:
-        registry = Registry()
+        self.metrics.flush()
+        registry = MetricsRegistry()
         registry.add(*self.metrics.families.all())
         for metric in registry.collect():
             for sample in metric.samples:
@@ -69,18 +70,18 @@ def test_points_are_timed_by_status(stage: Stage) -> None:
 
 
 def test_plugins_are_timed_in_a_tenth_of_the_cycles(stage: Stage) -> None:
-    """The switch is thrown before the cycle."""
+    """Decided before the cycle."""
     stage.dice = 0.05
     stage.metrics.started(PROFILE)
-    assert stage.switch.observer is stage.observer
+    assert stage.caller.observer is stage.observer
 
     stage.dice = 0.5
     stage.metrics.started(PROFILE)
-    assert stage.switch.observer is None
+    assert stage.caller.observer is None
 
 
-def test_filter_counts_the_nodes_it_was_asked_about(stage: Stage) -> None:
-    """A plugin is asked about nodes that none before it has rejected; skipped plugins are not asked."""
+def test_filter_counts_the_nodes_it_ran_for(stage: Stage) -> None:
+    """A plugin runs for nodes that none before it has rejected; skipped plugins do not run."""
     rejected = np.array([True, True, False, False])
     outcome = SimpleNamespace(nodes=range(4), decided=[SimpleNamespace(plugin="Name", where=rejected)])
     made = decision()
@@ -106,7 +107,7 @@ def test_scores_count_feasible_nodes(stage: Stage) -> None:
 
 
 def test_preemption_is_counted(stage: Stage) -> None:
-    """Each time PostFilter is asked, and how many victims it chose."""
+    """Each time PostFilter runs, and how many victims it chose."""
     made = decision(status=Status.unschedulable("no"), victims=("a", "b"))
     made.record.steps.append(("PostFilter", 0.1))
     stage.metrics.decided(PROFILE, STATE, made)
@@ -117,7 +118,7 @@ def test_preemption_is_counted(stage: Stage) -> None:
     assert stage.value("preemption_goroutines_execution_total", result="success") == 1
 
 
-def test_a_broken_filter_is_an_error(stage: Stage) -> None:
+def test_a_failed_filter_is_an_error(stage: Stage) -> None:
     """Where no node fits, Filter itself has succeeded."""
     stage.metrics.decided(PROFILE, STATE, decision(status=Status.failed("broken")))
     stage.metrics.decided(PROFILE, STATE, decision(status=Status.unschedulable("full")))
@@ -128,8 +129,8 @@ def test_a_broken_filter_is_an_error(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(("attempts", "label"), [(1, "1"), (14, "14"), (15, "15+"), (99, "15+")])
-def test_a_bound_pod_tells_how_long_it_took(stage: Stage, attempts: int, label: str) -> None:
-    """Since it came into the queue, over all its attempts."""
+def test_a_bound_pod_is_timed(stage: Stage, attempts: int, label: str) -> None:
+    """From its first attempt, over all its attempts."""
     info = SimpleNamespace(attempts=attempts, initial_attempt_timestamp=90.0, was_flushed=True)
     stage.metrics.bound(PROFILE, info, 0.25)
 
@@ -140,8 +141,8 @@ def test_a_bound_pod_tells_how_long_it_took(stage: Stage, attempts: int, label: 
     assert stage.value("pod_scheduled_after_flush_total") == 1
 
 
-def test_failed_attempts_are_told_apart(stage: Stage) -> None:
-    """A rule that says no is not an error."""
+def test_rejections_and_errors_are_counted_apart(stage: Stage) -> None:
+    """A rejection is not an error."""
     stage.metrics.failed(PROFILE, is_rejection=True, seconds=1)
     stage.metrics.failed(PROFILE, is_rejection=False, seconds=2)
 
@@ -150,7 +151,7 @@ def test_failed_attempts_are_told_apart(stage: Stage) -> None:
 
 
 def test_queue_permit_and_events(stage: Stage) -> None:
-    """Small things, each under its labels."""
+    """Each with its labels."""
     stage.metrics.pod_queued("active", "NodeAdd")
     stage.metrics.pod_queued("active", "NodeAdd")
     stage.metrics.rejector_counted("Fit", PROFILE, 1)
@@ -163,8 +164,8 @@ def test_queue_permit_and_events(stage: Stage) -> None:
     assert stage.value("event_handling_duration_seconds_count", event="NodeAdd") == 1
 
 
-def test_sizes_are_as_they_are_now(stage: Stage) -> None:
-    """An event that is kept no longer is 0."""
+def test_gauges_are_current(stage: Stage) -> None:
+    """An event that is not logged any more is 0."""
     for in_flight in ({"PodPopped": 1, "NodeAdd": 2}, {"PodPopped": 0}):
         stage.metrics.set_sizes(
             pending={"active": 5, "gated": 0}, cache={"nodes": 3}, in_flight=in_flight, n_binding=4
@@ -180,13 +181,15 @@ def test_requests_to_extenders_are_counted() -> None:
     """By extender, verb and result; requests for scores under way are kube-scheduler's own gauge."""
     metrics = SchedulerMetrics(lambda: 0.0)
     under_way = metrics.families.goroutines.labels("prioritizing_extender")
-    metrics.extender_asked("http://x", prioritizes=True)
-    metrics.extender_asked("http://x", prioritizes=False)
+    metrics.extender_called("http://x", prioritizes=True)
+    metrics.extender_called("http://x", prioritizes=False)
     assert under_way.value == 1
 
-    metrics.extender_answered("http://x", "p", 0.1, failed=False, prioritizes=True)
-    metrics.extender_answered("http://x", "f", 0.1, failed=True, prioritizes=False)
+    metrics.extender_responded("http://x", "p", 0.1, failed=False, prioritizes=True)
+    metrics.extender_responded("http://x", "f", 0.1, failed=True, prioritizes=False)
 
     assert under_way.value == 0
-    counted = {tuple(labels.values()): each.count for labels, each in metrics.families.extender_request_duration}
+    counted = {
+        tuple(labels.values()): sum(each.counts) for labels, each in metrics.families.extender_request_duration
+    }
     assert counted == {("http://x", "p", "success"): 1, ("http://x", "f", "error"): 1}

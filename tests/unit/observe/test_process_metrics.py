@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from bayplan.observe.features import FeatureGates
-from bayplan.observe.instruments import Registry
+from bayplan.observe.instruments import MetricsRegistry
 from bayplan.observe.process_metrics import ProcessMetrics
 
 
 def scraped(metrics: ProcessMetrics) -> str:
-    registry = Registry()
+    registry = MetricsRegistry()
     metrics.join(registry)
     return registry.text().decode()
 
 
-def test_requests_are_counted_by_their_answer() -> None:
-    """No answer at all is an answer too."""
+def test_requests_are_counted_by_status() -> None:
+    """A request without a response counts as an error."""
     metrics = ProcessMetrics()
     metrics.answered("api:6443", "GET", 200, 0.01)
     metrics.answered("api:6443", "GET", 200, 0.01)
@@ -27,8 +27,8 @@ def test_requests_are_counted_by_their_answer() -> None:
     assert 'rest_client_request_duration_seconds_sum{host="api:6443",verb="POST"} 0.5' in text
 
 
-def test_process_build_and_gates_are_told() -> None:
-    """Whose language is spoken, what is on, since when."""
+def test_build_gates_and_process_are_exposed() -> None:
+    """The version, the enabled gates, and when the process started."""
     text = scraped(ProcessMetrics(FeatureGates({})))
 
     assert 'major="1",minor="36"' in text
@@ -36,7 +36,7 @@ def test_process_build_and_gates_are_told() -> None:
     assert "\nprocess_start_time_seconds " in text
 
 
-def test_lease_and_queues_are_as_they_are() -> None:
+def test_gauges_are_current() -> None:
     """Set at every scrape."""
     metrics = ProcessMetrics()
     assert "leader_election_master_status" not in scraped(metrics)

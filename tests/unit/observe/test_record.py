@@ -1,4 +1,4 @@
-"""Records of attempts: their steps, their compact form, and the ring that keeps the latest."""
+"""Records of attempts: their steps, their compact form, and the ring of the latest ones."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def test_attempt_without_steps() -> None:
     assert record.steps == []
 
 
-@pytest.mark.parametrize("n_before", [0, 1], ids=["first of its kind", "one of many"])
-def test_compact_record_says_the_same(harness: Harness, n_before: int) -> None:
-    """Compacting changes the space a record takes, not what it says."""
+@pytest.mark.parametrize("n_before", [0, 1], ids=["first pod", "later pod"])
+def test_compact_record_has_the_same_values(harness: Harness, n_before: int) -> None:
+    """Compacting changes the size of a record, not its values."""
     for _ in range(n_before):
         harness.decide(make_pod("before", cpu="500m"))
     decision = harness.decide(make_pod("p", cpu="500m"))
@@ -59,10 +59,10 @@ def test_compact_record_says_the_same(harness: Harness, n_before: int) -> None:
 
 
 def test_compact_record_is_smaller(harness: Harness) -> None:
-    """Normalised scores take a byte each. Those that change with every pod are an edition of a shared column, and
-    those that are the same for all nodes no column at all."""
+    """Normalised scores take a byte each. Scores that change with every pod are a version of a shared column, and
+    constant scores have no column at all."""
     harness.add(make_node("d", taints=["flaky=:PreferNoSchedule"]))
-    harness.decide(make_pod("first"))  # of which nothing is kept
+    harness.decide(make_pod("first"))  # nothing is cached yet
     decision = harness.decide(make_pod("p"))
     decision.record.compact()
     scores = decision.record.scores
@@ -73,12 +73,12 @@ def test_compact_record_is_smaller(harness: Harness) -> None:
 
 
 def test_records_outlive_their_nodes(harness: Harness) -> None:
-    """A record goes on naming the nodes it was about, whatever becomes of them."""
+    """A record has the names of its nodes after they were removed."""
     decision = harness.decide(make_pod("p"))
     scores, verdicts = decision.record.scores, decision.record.filter
     assert scores is not None
     assert verdicts is not None
-    harness.scheduler.cache.remove_node("a")
+    harness.core.cache.remove_node("a")
     harness.add(make_node("d"))
     assert scores.nodes.names.tolist() == ["a", "b"]
     assert verdicts.nodes.names.tolist() == ["a", "b", "c"]
@@ -101,8 +101,8 @@ def test_ring_finds_the_latest() -> None:
 
 
 def test_ring_is_bounded() -> None:
-    """The oldest records make room; the latest one stays, however large."""
-    size = _record("p").n_bytes
+    """The oldest records are dropped; the latest one stays, however large."""
+    size = _record("p").footprint().n_bytes
     ring = Ring(max_bytes=3 * size)
     for i in range(5):
         ring.add(_record(f"p{i}"))
@@ -113,10 +113,10 @@ def test_ring_is_bounded() -> None:
     assert len(tiny) == 1
 
 
-def test_ring_counts_what_records_take(harness: Harness) -> None:
-    """Verdicts and scores count, and are given back when the record goes."""
+def test_ring_counts_the_size_of_records(harness: Harness) -> None:
+    """Verdicts and scores count until the record is dropped."""
     ring = Ring(max_bytes=1)
-    bare = _record("p").n_bytes
+    bare = _record("p").footprint().n_bytes
     ring.add(harness.decide(make_pod("p")).record)
     assert ring.n_bytes > bare
     ring.add(_record("q"))
@@ -124,8 +124,8 @@ def test_ring_counts_what_records_take(harness: Harness) -> None:
 
 
 def test_ring_counts_shared_columns_once(harness: Harness) -> None:
-    """Records of pods alike share their columns, which count as long as one of them is there."""
-    bare = _record("p").n_bytes
+    """Records of equivalent pods share their columns, which count until the last of them is dropped."""
+    bare = _record("p").footprint().n_bytes
     harness.decide(make_pod("first", cpu="500m"))
     first, second = (harness.decide(make_pod(name, cpu="500m")).record for name in ("p", "q"))
     ring = Ring(max_bytes=10**9)
@@ -140,3 +140,17 @@ def test_ring_counts_shared_columns_once(harness: Harness) -> None:
     assert bare < alone.n_bytes <= with_first
     alone.add(_record("r"))
     assert alone.n_bytes == bare
+
+
+@pytest.mark.parametrize(
+    ("raw", "dtype"),
+    [([0, 200], np.uint8), ([-1, 200], np.int16), ([70_000], np.uint32), ([], np.int8)],
+    ids=["a byte", "signed", "four bytes", "no nodes"],
+)
+def test_raw_scores_take_the_smallest_type(raw: list[int], dtype: type[np.generic]) -> None:
+    """That holds the lowest and the highest of them."""
+    scores = CompactPluginScores(np.array(raw, dtype=np.int64), np.zeros(len(raw), dtype=np.int64), 2)
+
+    assert scores.raw.dtype == np.dtype(dtype)
+    assert scores.raw.tolist() == raw
+    assert scores.n_bytes == len(raw) * (1 + scores.raw.itemsize)

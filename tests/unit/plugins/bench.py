@@ -8,24 +8,20 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from bayplan.cache import Cache
-from bayplan.cache.objects import Objects
-from bayplan.cycle.handle import ProfileHandle
 from bayplan.framework import (
-    AskAlways,
-    Bound,
-    Caller,
     CycleState,
+    DirectEvaluator,
     NodeTable,
     Plugin,
+    PluginCaller,
+    PluginMethod,
     PreFilterResult,
     Scorer,
     Status,
 )
 from bayplan.framework.points import POINT_BY_NAME
 from bayplan.model import Node, Pod
-from bayplan.queue import PodNominator
-from bayplan.testing import VirtualClock
+from bayplan.testing import Harness
 
 P = TypeVar("P", bound=Plugin)
 
@@ -34,19 +30,11 @@ class Bench:
     """Nodes and the pods on them; asks a plugin as the runner would."""
 
     def __init__(self, nodes: Iterable[Node] = (), pods: Iterable[Pod] = ()) -> None:
-        self.cache = Cache()
-        self.objects = Objects()
-        for node in nodes:
-            self.cache.set_node(node)
-        for pod in pods:
-            self.cache.add_pod(pod)
-        self.handle = ProfileHandle(
-            "default-scheduler",
-            clock=VirtualClock(),
-            snapshot=self.cache.snapshot(),
-            informers=self.objects,
-            nominator=PodNominator(),
-        )
+        harness = Harness(nodes=nodes, pods=pods)
+        self.core = harness.core
+        self.cache = harness.core.cache
+        self.objects = harness.core.objects
+        self.handle = harness.profile().handle
 
     @property
     def nodes(self) -> NodeTable:
@@ -83,8 +71,8 @@ class Bench:
                 return None
             assert answer is None, answer
         point = POINT_BY_NAME["score"]
-        normalize = Bound(plugin, "normalize_score", point) if hasattr(plugin, "normalize_score") else None
-        scorer = Scorer(Bound(plugin, "score_nodes", point), normalize, weight=1)
-        scores = AskAlways(Caller()).scores(scorer, state, pod, nodes)
+        normalize = PluginMethod(plugin, "normalize_score", point) if hasattr(plugin, "normalize_score") else None
+        scorer = Scorer(PluginMethod(plugin, "score_nodes", point), normalize, weight=1)
+        scores = DirectEvaluator(PluginCaller()).scores(scorer, state, pod, nodes)
         assert not isinstance(scores, Status), scores
         return dict(zip(nodes.names.tolist(), scores.normalized.tolist(), strict=True))

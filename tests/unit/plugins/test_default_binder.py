@@ -18,7 +18,9 @@ class Client:
         self.bound: list[tuple[str, str]] = []
         self.refusal = refusal
 
-    async def request(self, method: str, path: str, body: object | None = None) -> dict[str, Any]:
+    async def request(
+        self, method: str, path: str, body: object | None = None, *, content_type: str | None = None
+    ) -> dict[str, Any]:
         raise NotImplementedError
 
     async def bind(self, pod: Pod, node_name: str) -> None:

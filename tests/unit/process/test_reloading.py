@@ -36,7 +36,6 @@ class Service:
 
     def __init__(self) -> None:
         self.registries: list[Registry] = []
-        self.before_cycles: Any = None
         self.refuses = False
 
     def replace_plugins(self, loaded: config.Loaded, registry: Registry) -> None:
@@ -92,16 +91,15 @@ def test_a_file_in_the_middle_of_a_save_is_left_alone(rule: Path, between: str) 
 # --- reloading ------------------------------------------------------------------------------------
 
 
-def test_it_looks_before_the_cycles(rule: Path) -> None:
+def test_it_replaces_plugins_after_a_save(rule: Path) -> None:
     """The service is given other plugins only after a save."""
     service = Service()
     reloading = reloader(service, rule)
-    assert service.before_cycles == reloading.look
-    service.before_cycles()
+    reloading.look()
     assert service.registries == []
     rule.write_text(RULE.replace("return 1", "return 2"))
-    service.before_cycles()
-    service.before_cycles()
+    reloading.look()
+    reloading.look()
     assert len(service.registries) == 1
 
 

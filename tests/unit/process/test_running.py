@@ -58,6 +58,6 @@ async def test_watch_that_ends_for_good_ends_the_process(
     status = await run(loaded, registry, Settings(kubeconfig=str(kubeconfig), serving=None))
 
     assert status == EXIT_FAILED
-    (told,) = [record for record in caplog.records if record.message == "Watch ended for good, stopping"]
+    (told,) = [record for record in caplog.records if record.message == "Watch failed permanently, stopping"]
     assert told.exc_info is not None
     assert str(told.exc_info[1]) == "a defect"

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
+from bayplan.core.cluster_changes import pod_changes
 from bayplan.framework import (
     Action,
     ClusterEvent,
     Handle,
     Hint,
-    Placed,
+    PlacedPlugin,
     Plugin,
     ProfilePlugins,
     Resource,
     Status,
 )
 from bayplan.model import Pod
-from bayplan.plugins.priority_sort import PrioritySort
+from bayplan.plugins.queueing.priority_sort import PrioritySort
 from bayplan.queue import PendingCounts, PodNominator, QueuedPodInfo, QueueEvent, SchedulingQueue
 from bayplan.testing import VirtualClock
-from bayplan.watch.changes import pod_changes
 
 #: A whole second, so that tests can tell where in a backoff window they are.
 START = 1_700_000_000.0
@@ -34,7 +34,7 @@ def no_handle() -> Handle:
 
 
 class Fit(Plugin):
-    """Waits for nodes; its hint believes in nodes that are not called `useless`."""
+    """Registers for nodes; its hint skips the node `useless`."""
 
     name = "Fit"
 
@@ -48,7 +48,7 @@ class Fit(Plugin):
 
 
 class Outside(Plugin):
-    """Waits for something of its own, without a hint."""
+    """Registers for a custom resource, without a hint."""
 
     name = "Outside"
     events_to_register = (ClusterEvent("foos.v1.example.com", Action.ALL),)
@@ -57,7 +57,7 @@ class Outside(Plugin):
 
 
 class Gate(Plugin):
-    """Holds the pods that are named here."""
+    """Rejects the pods whose names are in `held`."""
 
     name = "Gate"
     events_to_register = (ClusterEvent(Resource.POD, Action.UPDATE_POD_LABEL),)
@@ -74,13 +74,13 @@ FOO_ADD = QueueEvent("foos.v1.example.com", Action.ADD)
 
 
 def profile_of(*plugins: Plugin, sort: Plugin | None = None, name: str = PROFILE) -> ProfilePlugins:
-    points: dict[str, list[Placed]] = {
-        "queueSort": [Placed(sort if sort is not None else PrioritySort(None, no_handle()))]
+    points: dict[str, list[PlacedPlugin]] = {
+        "queueSort": [PlacedPlugin(sort if sort is not None else PrioritySort(None, no_handle()))]
     }
     for plugin in plugins:
         for point, method in (("preEnqueue", "pre_enqueue"), ("filter", "filter")):
             if hasattr(plugin, method):
-                points.setdefault(point, []).append(Placed(plugin))
+                points.setdefault(point, []).append(PlacedPlugin(plugin))
     return ProfilePlugins(name, points)
 
 
@@ -99,7 +99,7 @@ class Observed:
 
 
 class Bench:
-    """A queue, its clock and its gate. Steps are taken by name of pod."""
+    """A queue with its clock and its gate."""
 
     def __init__(self, *more: Plugin, sort: Plugin | None = None, **options: Any) -> None:
         self.clock = VirtualClock(START)
@@ -130,7 +130,7 @@ class Bench:
         return info
 
     def fail(self, info: QueuedPodInfo, *plugins: str, pending: Iterable[str] = ()) -> None:
-        """The attempt was rejected by *plugins*; broken, if there are none."""
+        """The attempt was rejected by *plugins*; it ended in an error if there are none."""
         info.note_failure(plugins, pending, "no")
         self.step(self.queue.add_unschedulable, info)
 
@@ -156,6 +156,20 @@ class Bench:
     def counts(self) -> PendingCounts:
         return self.queue.counts()
 
+    @property
+    def pods(self) -> list[tuple[QueuedPodInfo, str]]:
+        """Every pod and its sub-queue, those that are tried next first."""
+        queue = self.queue
+        return [
+            *((flight.info, "in flight") for flight in queue._in_flight.pods.values()),
+            *((info, "active") for info in queue._active),
+            *((info, "backoff") for info in queue._backoff),
+            *(
+                (info, "gated" if info.is_gated else "unschedulable")
+                for info in queue._unschedulable.pods.values()
+            ),
+        ]
+
     def place(self, pod: Pod) -> str:
-        (pending,) = [each for each in self.queue.pending_pods() if each.pod.key == pod.key]
-        return pending.place
+        (place,) = [place for info, place in self.pods if info.key == pod.key]
+        return place

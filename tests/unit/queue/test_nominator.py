@@ -1,4 +1,4 @@
-"""The nominator: which pods were promised which node."""
+"""The nominator: which pods are nominated to which node."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def with_nomination(pod: Pod, node: str) -> Pod:
     return make_pod(pod.name, metadata={"uid": pod.uid}, status={"nominatedNodeName": node})
 
 
-def test_promise_is_found_both_ways(nominator: PodNominator) -> None:
-    """By node and by pod, in the order of the promises."""
+def test_nomination_is_found_both_ways(nominator: PodNominator) -> None:
+    """By node and by pod, in the order in which the pods were nominated."""
     first, second = make_pod("first"), make_pod("second")
     nominator.add(first, "a")
     nominator.add(second, "a")
@@ -36,16 +36,16 @@ def test_promise_is_found_both_ways(nominator: PodNominator) -> None:
     assert (names(nominator, "b"), nominator.node_of(make_pod("other"))) == ([], "")
 
 
-def test_later_promise_replaces_the_first(nominator: PodNominator) -> None:
-    """A pod is promised one node at a time."""
+def test_later_nomination_replaces_the_first(nominator: PodNominator) -> None:
+    """A pod is nominated to one node at a time."""
     pod = make_pod("p")
     nominator.add(pod, "a")
     nominator.add(pod, "b")
     assert (names(nominator, "a"), names(nominator, "b"), list(nominator.nodes())) == ([], ["p"], ["b"])
 
 
-def test_promise_is_withdrawn(nominator: PodNominator) -> None:
-    """A node without promises is not listed; withdrawing twice is no mistake."""
+def test_nomination_is_withdrawn(nominator: PodNominator) -> None:
+    """A node without nominated pods is not listed; withdrawing twice is allowed."""
     pod, other = make_pod("p"), make_pod("other")
     nominator.add(pod, "a")
     nominator.add(other, "a")
@@ -56,16 +56,16 @@ def test_promise_is_withdrawn(nominator: PodNominator) -> None:
     assert list(nominator.nodes()) == []
 
 
-def test_answers_do_not_change_later(nominator: PodNominator) -> None:
-    """Who asked may go on while promises are withdrawn."""
+def test_results_do_not_change_later(nominator: PodNominator) -> None:
+    """Callers may iterate over them while nominations are withdrawn."""
     nominator.add(pod := make_pod("p"), "a")
     nodes, pods = nominator.nodes(), nominator.nominated("a")
     nominator.remove(pod)
     assert (list(nodes), [each.name for each in pods]) == (["a"], ["p"])
 
 
-def test_promise_is_read_from_the_status(nominator: PodNominator) -> None:
-    """The pod's status says which node; none there withdraws the promise."""
+def test_nomination_is_read_from_the_status(nominator: PodNominator) -> None:
+    """The status has the node; without one there, the nomination is withdrawn."""
     pod = make_pod("p")
     nominator.read(with_nomination(pod, "a"))
     assert names(nominator, "a") == ["p"]
@@ -74,7 +74,7 @@ def test_promise_is_read_from_the_status(nominator: PodNominator) -> None:
 
 
 @pytest.mark.parametrize(
-    ("promised", "before", "after", "expected"),
+    ("nominated", "before", "after", "expected"),
     [
         ("a", "", "", "a"),
         ("a", "", "b", "b"),
@@ -84,21 +84,21 @@ def test_promise_is_read_from_the_status(nominator: PodNominator) -> None:
         ("", "", "", ""),
     ],
     ids=[
-        "promised here, not heard of yet",
-        "promised here, another node there",
-        "withdrawn there",
-        "changed there",
-        "promised there",
-        "never promised",
+        "nominated here, not in the status yet",
+        "nominated here, another node in the status",
+        "withdrawn in the status",
+        "changed in the status",
+        "nominated in the status",
+        "never nominated",
     ],
 )
-def test_promise_of_a_changed_pod(
-    nominator: PodNominator, promised: str, before: str, after: str, expected: str
+def test_nomination_of_a_changed_pod(
+    nominator: PodNominator, nominated: str, before: str, after: str, expected: str
 ) -> None:
-    """The status counts, unless it says nothing and never has."""
+    """The status decides, unless it has no node and never had one."""
     pod = make_pod("p")
-    if promised:
-        nominator.add(pod, promised)
+    if nominated:
+        nominator.add(pod, nominated)
     new = with_nomination(pod, after)
     nominator.update(with_nomination(pod, before), new)
     assert nominator.node_of(pod) == expected
@@ -107,8 +107,8 @@ def test_promise_of_a_changed_pod(
     )
 
 
-def test_what_was_taken_back_is_shown_late(nominator: PodNominator) -> None:
-    """A pod that gave its place back is not nominated there when the watch shows that it was; a new promise is."""
+def test_withdrawn_nomination_is_ignored_in_the_status(nominator: PodNominator) -> None:
+    """The watch may show it late. Once the status was without it, the same node is a new nomination."""
     pod = make_pod("p")
     nominator.take_back(pod, "a")
     shown = with_nomination(pod, "a")
@@ -120,21 +120,31 @@ def test_what_was_taken_back_is_shown_late(nominator: PodNominator) -> None:
     assert (nominator.node_of(pod), nominator.is_taken_back(shown)) == ("a", False)
 
 
-@pytest.mark.parametrize("is_gone", [False, True], ids=["tried again", "gone"])
-def test_what_was_taken_back_stays_so_until_it_is_shown(nominator: PodNominator, is_gone: bool) -> None:
-    """A pod that is tried again before the watch has shown it is still not nominated; one that is gone is
-    forgotten."""
+@pytest.mark.parametrize("is_deleted", [False, True], ids=["retried", "deleted"])
+def test_withdrawn_nomination_is_remembered_until_shown(nominator: PodNominator, is_deleted: bool) -> None:
+    """Also while the pod is retried; a deleted pod is forgotten."""
     pod = make_pod("p")
     nominator.take_back(pod, "a")
-    (nominator.forget if is_gone else nominator.remove)(pod)
+    (nominator.forget if is_deleted else nominator.remove)(pod)
 
-    assert nominator.is_taken_back(with_nomination(pod, "a")) is not is_gone
+    assert nominator.is_taken_back(with_nomination(pod, "a")) is not is_deleted
 
 
-def test_another_promise_than_the_one_taken_back(nominator: PodNominator) -> None:
-    """Only that one is old."""
+def test_another_nomination_than_the_withdrawn_one(nominator: PodNominator) -> None:
+    """Only the withdrawn node is ignored."""
     pod = make_pod("p")
     nominator.take_back(pod, "a")
     nominator.update(pod, with_nomination(pod, "b"))
 
     assert nominator.node_of(pod) == "b"
+
+
+def test_without_nominated_pods_the_dicts_are_empty(nominator: PodNominator) -> None:
+    """So callers can skip their work without a call."""
+    assert not nominator.by_node
+    nominator.add(pod := make_pod("p"), "a")
+    assert nominator.by_node == {"a": {pod.uid: pod}}
+    assert nominator.node_by_pod == {pod.uid: "a"}
+    nominator.remove(pod)
+    assert not nominator.by_node
+    assert not nominator.node_by_pod

@@ -1,12 +1,15 @@
-"""The way of a pod through the queue: tried, rejected, woken by events, tried again."""
+"""Life of a pod in the queue: tried, rejected, moved by events, retried."""
 
 from __future__ import annotations
 
-import pytest
-from tests.unit.queue.support import FOO_ADD, NODE_ADD, NODE_LABEL, START, Bench
+import logging
 
-from bayplan.queue import QueueError, QueueEvent
-from bayplan.queue.events import ASSIGNED_POD_ADD
+import pytest
+from tests.unit.queue.support import FOO_ADD, NODE_ADD, NODE_LABEL, PROFILE, START, Bench, profile_of
+
+from bayplan.observe import klog
+from bayplan.queue import QueueError, QueueEvent, SchedulingQueue
+from bayplan.queue.cluster_events import ASSIGNED_POD_ADD
 from bayplan.testing import make_pod
 
 # --- a first attempt ------------------------------------------------------------------------------
@@ -21,8 +24,8 @@ def test_pods_are_popped_by_priority() -> None:
     assert bench.queue.scheduling_cycle == 3
 
 
-def test_attempts_and_first_time_are_kept() -> None:
-    """A pod's time counts from when it could first be tried, over all attempts."""
+def test_attempts_and_first_time_are_remembered() -> None:
+    """A pod's latency is measured from when it could first be tried, over all attempts."""
     bench = Bench()
     info = bench.add_rejected(make_pod("p"), "Fit")
     bench.wait(10)
@@ -32,7 +35,7 @@ def test_attempts_and_first_time_are_kept() -> None:
     assert info.initial_attempt_timestamp == START
 
 
-def test_queue_says_when_there_is_a_pod() -> None:
+def test_queue_calls_back_when_a_pod_is_ready() -> None:
     calls: list[bool] = []
     bench = Bench(on_ready=lambda: calls.append(True))
     assert not bench.queue.has_ready
@@ -55,7 +58,7 @@ def test_queue_says_when_there_is_a_pod() -> None:
         pytest.param(2.0, "active", id="after the backoff"),
     ],
 )
-def test_event_wakes_a_rejected_pod(waited: float, place: str) -> None:
+def test_event_moves_a_rejected_pod(waited: float, place: str) -> None:
     bench = Bench()
     pod = make_pod("p")
     bench.add_rejected(pod, "Fit")
@@ -65,8 +68,8 @@ def test_event_wakes_a_rejected_pod(waited: float, place: str) -> None:
     assert bench.place(pod) == place
 
 
-def test_event_wakes_only_whom_it_may_help() -> None:
-    """Not those that other plugins rejected, nor those that the hint does not believe in."""
+def test_event_moves_only_pods_that_it_may_help() -> None:
+    """Not pods that other plugins rejected, nor pods for which the hint says SKIP."""
     bench = Bench()
     fit, outside = make_pod("fit"), make_pod("outside")
     bench.add_rejected(fit, "Fit")
@@ -81,7 +84,7 @@ def test_event_wakes_only_whom_it_may_help() -> None:
     assert bench.place(fit) == "active"
 
 
-def test_pre_check_spares_the_others() -> None:
+def test_pre_check_excludes_pods() -> None:
     bench = Bench()
     pods = [make_pod("a"), make_pod("b")]
     for pod in pods:
@@ -93,7 +96,7 @@ def test_pre_check_spares_the_others() -> None:
 
 
 def test_pending_pod_skips_the_backoff() -> None:
-    """What it waited for has come, so there is nothing to back off from."""
+    """What it waited for has happened, so there is nothing to back off from."""
     bench = Bench()
     pending, rejected = make_pod("pending"), make_pod("rejected")
     bench.add_rejected(pending, "Outside", pending=["Outside"])
@@ -103,8 +106,8 @@ def test_pending_pod_skips_the_backoff() -> None:
     assert (bench.place(pending), bench.place(rejected)) == ("active", "backoff")
 
 
-def test_woken_pods_keep_their_turn() -> None:
-    """They are ordered by when they last came back, not by when they were woken."""
+def test_moved_pods_keep_their_order() -> None:
+    """They are ordered by when they last came back, not by when they were moved."""
     bench = Bench()
     for name in "cab":
         bench.add_rejected(make_pod(name), "Fit")
@@ -127,7 +130,7 @@ def test_second_entry_of_a_pod_is_refused() -> None:
 # --- after an error -------------------------------------------------------------------------------
 
 
-def test_broken_attempt_backs_off_by_itself() -> None:
+def test_attempt_with_an_error_backs_off() -> None:
     """It is not popped early, and no event is needed."""
     bench = Bench()
     pod = make_pod("p")
@@ -139,7 +142,7 @@ def test_broken_attempt_backs_off_by_itself() -> None:
     assert bench.place(pod) == "active"
 
 
-def test_errors_in_a_row_end_with_a_rejection() -> None:
+def test_rejection_resets_consecutive_errors() -> None:
     bench = Bench()
     info = bench.add_rejected(make_pod("p"))
     bench.wait(2)
@@ -159,10 +162,10 @@ def test_errors_in_a_row_end_with_a_rejection() -> None:
         pytest.param(NODE_ADD, "n", "backoff", id="one that helps"),
         pytest.param(NODE_ADD, "useless", "unschedulable", id="one that does not"),
         pytest.param(FOO_ADD, "n", "unschedulable", id="one for another plugin"),
-        pytest.param(NODE_LABEL, "n", "unschedulable", id="one for nobody"),
+        pytest.param(NODE_LABEL, "n", "unschedulable", id="one that no plugin registered for"),
     ],
 )
-def test_missed_events_are_made_up_for(event: QueueEvent, new: str, place: str) -> None:
+def test_missed_events_are_replayed(event: QueueEvent, new: str, place: str) -> None:
     bench = Bench()
     pod = make_pod("p")
     bench.add(pod)
@@ -174,7 +177,7 @@ def test_missed_events_are_made_up_for(event: QueueEvent, new: str, place: str) 
 
 
 def test_events_before_the_pop_do_not_count() -> None:
-    """They were there for the attempt to see."""
+    """The attempt has seen their result."""
     bench = Bench()
     first, second = make_pod("first"), make_pod("second")
     bench.add(first, second)
@@ -208,11 +211,11 @@ def test_done_pods_are_forgotten() -> None:
     bench.queue.done(pod.uid)
     bench.queue.done(pod.uid)
 
-    assert bench.queue.pending_pods() == []
+    assert bench.pods == []
 
 
 def test_pod_in_flight_twice_is_popped_once(caplog: pytest.LogCaptureFixture) -> None:
-    """A pod that comes into the queue while it is in flight is a bug elsewhere, and must not be tried twice."""
+    """A pod that is added while it is in flight is a bug elsewhere, and must not be tried twice."""
     bench = Bench()
     pod = make_pod("p")
     bench.add(pod)
@@ -223,8 +226,8 @@ def test_pod_in_flight_twice_is_popped_once(caplog: pytest.LogCaptureFixture) ->
     assert "in flight already" in caplog.text
 
 
-def test_stranger_goes_to_the_backoff(caplog: pytest.LogCaptureFixture) -> None:
-    """A pod that comes back without having been popped is kept; nobody knows what it has missed."""
+def test_pod_that_was_not_in_flight_goes_to_backoff(caplog: pytest.LogCaptureFixture) -> None:
+    """It is not lost, and it is unknown which events it has missed."""
     bench = Bench()
     pod = make_pod("p")
     bench.add(pod)
@@ -256,8 +259,7 @@ def test_backoff_grows_with_every_rejection() -> None:
     for seconds in (1, 2, 4, 8, 10, 10):
         failed_at = info.timestamp
         bench.happen(NODE_ADD, None, "n")
-        (pending,) = bench.queue.pending_pods()
-        assert pending.retry_at == failed_at + seconds + 1
+        assert bench.queue.next_wakeup(START) == failed_at + seconds + 1
         bench.wait(seconds + 1)
         assert bench.place(info.pod) == "active"
         bench.fail(bench.pop(), "Fit")
@@ -266,7 +268,7 @@ def test_backoff_grows_with_every_rejection() -> None:
 # --- activate, delete -----------------------------------------------------------------------------
 
 
-def test_activated_pods_wait_no_longer() -> None:
+def test_activated_pods_are_active_at_once() -> None:
     bench = Bench()
     unschedulable, backing_off = make_pod("unschedulable"), make_pod("backing-off")
     bench.add_rejected(unschedulable, "Fit")
@@ -277,19 +279,19 @@ def test_activated_pods_wait_no_longer() -> None:
 
 
 def test_activated_pod_in_flight_comes_back_to_the_backoff() -> None:
-    """The others in flight are not meant."""
+    """The other pods in flight are not affected."""
     bench = Bench()
-    meant, other = make_pod("meant"), make_pod("other")
-    bench.add(meant, other)
+    activated, other = make_pod("activated"), make_pod("other")
+    bench.add(activated, other)
     infos = [bench.pop(), bench.pop()]
-    bench.step(bench.queue.activate, [meant])
+    bench.step(bench.queue.activate, [activated])
     for info in infos:
         bench.fail(info, "Fit")
 
-    assert (bench.place(meant), bench.place(other)) == ("backoff", "unschedulable")
+    assert (bench.place(activated), bench.place(other)) == ("backoff", "unschedulable")
 
 
-def test_deleted_pod_is_nowhere() -> None:
+def test_deleted_pod_is_in_no_sub_queue() -> None:
     bench = Bench()
     active, backing_off, unschedulable = make_pod("a"), make_pod("b"), make_pod("u")
     bench.add_rejected(backing_off)
@@ -312,27 +314,24 @@ def test_deletion_withdraws_the_nomination() -> None:
     assert bench.nominator.nominated("n") == ()
 
 
-# --- for people and metrics -----------------------------------------------------------------------
+# --- for users and metrics ------------------------------------------------------------------------
 
 
-def test_pending_pods_tell_where_and_why() -> None:
+def test_pods_remember_where_and_why_they_wait() -> None:
     bench = Bench()
     bench.add_rejected(make_pod("rejected"), "Outside", "Fit")
     bench.add_rejected(make_pod("broken"))
     bench.gate.held.add("gated")
     bench.add(make_pod("gated"), make_pod("flying"), make_pod("waiting"))
     bench.pop()
-    told = {
-        each.pod.name: (each.place, each.attempts, each.rejectors, each.message)
-        for each in bench.queue.pending_pods()
-    }
+    found = {info.pod.name: (place, info.attempts, info.rejectors, info.message) for info, place in bench.pods}
 
-    assert told == {
-        "flying": ("in flight", 1, (), ""),
-        "waiting": ("active", 0, (), ""),
-        "broken": ("backoff", 1, (), "no"),
-        "rejected": ("unschedulable", 1, ("Fit", "Outside"), "no"),
-        "gated": ("gated", 0, ("Gate",), "not yet"),
+    assert found == {
+        "flying": ("in flight", 1, set(), ""),
+        "waiting": ("active", 0, set(), ""),
+        "broken": ("backoff", 1, set(), "no"),
+        "rejected": ("unschedulable", 1, {"Fit", "Outside"}, "no"),
+        "gated": ("gated", 0, {"Gate"}, "not yet"),
     }
 
 
@@ -354,8 +353,8 @@ def test_moves_are_observed() -> None:
     ]
 
 
-def test_event_nobody_registered_costs_nothing() -> None:
-    """It is not even kept for the pods in flight."""
+def test_event_without_registrations_is_ignored() -> None:
+    """It is not even logged for the pods in flight."""
     bench = Bench()
     bench.add(make_pod("p"))
     info = bench.pop()
@@ -363,3 +362,54 @@ def test_event_nobody_registered_costs_nothing() -> None:
     bench.fail(info, "Fit")
 
     assert bench.place(info.pod) == "unschedulable"
+
+
+def test_moves_are_logged_at_v5(caplog: pytest.LogCaptureFixture) -> None:
+    """With kube-scheduler's message, and its names of the queues."""
+    caplog.set_level(logging.INFO - 5, "bayplan.queue")
+    bench = Bench()
+    bench.add_rejected(make_pod("p"), "Fit")
+    bench.happen(NODE_ADD, None, "n")
+    lines = [klog.TextFormatter().format(record).partition("] ")[2] for record in caplog.records]
+
+    assert lines == [
+        f'"Pod moved to an internal scheduling queue" pod="default/p" event="{event}" queue="{queue}"'
+        for event, queue in [
+            ("UnschedulablePodAdd", "Active"),
+            ("ScheduleAttemptFailure", "Unschedulable"),
+            ("NodeAdd", "Backoff"),
+        ]
+    ]
+
+
+def test_queue_works_without_an_observer() -> None:
+    bench = Bench()
+    queue = SchedulingQueue({PROFILE: profile_of(bench.gate)}, bench.nominator, bench.clock)
+    bench.gate.held = {"p"}
+    queue.add(make_pod("p"))
+
+    assert queue.counts().gated == 1
+
+
+def test_validate_reports_broken_invariants() -> None:
+    bench = Bench()
+    info = bench.add_rejected(make_pod("p"), "Fit")
+    bench.queue._active.add(info)
+    info.gating_plugin = "Gate"
+
+    with pytest.raises(QueueError) as raised:
+        bench.queue.validate()
+
+    assert str(raised.value).split("; ") == [
+        "default/p is wrongly counted as not gated",
+        "default/p can be popped and is gated",
+        "default/p is in two sub-queues",
+    ]
+
+
+def test_withdrawn_nomination_is_old() -> None:
+    bench = Bench()
+    pod = make_pod("p", status={"nominatedNodeName": "n"})
+    assert not bench.queue.is_nomination_old(pod)
+    bench.nominator.take_back(pod, "n")
+    assert bench.queue.is_nomination_old(pod)

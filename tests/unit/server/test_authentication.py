@@ -1,4 +1,4 @@
-"""Who asks: a certificate, a token that the API server knows, or nobody in particular."""
+"""Authentication: a certificate, a token that the API server reviews, or anonymous."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bayplan.client import TransportError
-from bayplan.server.authentication import ANONYMOUS, Authenticator, UnauthorizedError, User
+from bayplan.server.authentication import ANONYMOUS, DelegatingAuthenticator, UnauthorizedError, User
 from bayplan.testing import VirtualClock
 
 pytestmark = pytest.mark.asyncio
@@ -16,7 +16,7 @@ ADMIN = {"username": "admin", "uid": "1", "groups": ["system:masters"], "extra":
 
 
 class Reviews:
-    """Implements `ReviewClient`: knows one token, and counts what it is asked."""
+    """Implements `ReviewClient`: knows one token, and counts reviews."""
 
     def __init__(self) -> None:
         self.asked: list[object] = []
@@ -32,29 +32,29 @@ class Reviews:
         return {"status": {"authenticated": True, "user": ADMIN} if known else {}}
 
 
-async def test_nobody_is_anonymous() -> None:
-    """Neither certificate nor token: that is no error."""
-    authenticator = Authenticator(Reviews(), VirtualClock())
+async def test_requests_without_credentials_are_anonymous() -> None:
+    """Without certificate and token the user is anonymous, which is not an error."""
+    authenticator = DelegatingAuthenticator(Reviews(), VirtualClock())
 
     assert await authenticator.authenticate("", None) == ANONYMOUS
     assert await authenticator.authenticate("Basic abc", {}) == ANONYMOUS
 
 
 async def test_a_certificate_names_its_user() -> None:
-    """The common name is the user, organisations are groups; nobody has to be asked."""
+    """The common name is the user, organisations are groups; no review is needed."""
     subject = ((("organizationName", "ops"),), (("organizationName", "dev"),), (("commonName", "jane"),))
     reviews = Reviews()
 
-    user = await Authenticator(reviews, VirtualClock()).authenticate("Bearer good", {"subject": subject})
+    user = await DelegatingAuthenticator(reviews, VirtualClock()).authenticate("Bearer good", {"subject": subject})
 
     assert user == User("jane", groups=("ops", "dev", "system:authenticated"))
     assert not reviews.asked
 
 
-async def test_a_token_is_reviewed_once_in_a_while() -> None:
-    """What the API server says is good for the time that the flag sets."""
+async def test_token_reviews_are_cached() -> None:
+    """A review is cached for the time that the flag sets."""
     reviews, clock = Reviews(), VirtualClock()
-    authenticator = Authenticator(reviews, clock, ttl_seconds=10)
+    authenticator = DelegatingAuthenticator(reviews, clock, ttl_seconds=10)
 
     for _ in range(3):
         user = await authenticator.authenticate("Bearer good", None)
@@ -68,9 +68,9 @@ async def test_a_token_is_reviewed_once_in_a_while() -> None:
 
 
 async def test_an_unknown_token_is_refused() -> None:
-    """Not taken for nobody: somebody claims to be somebody. The refusal is remembered as well."""
+    """It is not treated as anonymous. The refusal is cached as well."""
     reviews = Reviews()
-    authenticator = Authenticator(reviews, VirtualClock())
+    authenticator = DelegatingAuthenticator(reviews, VirtualClock())
 
     for _ in range(2):
         with pytest.raises(UnauthorizedError):
@@ -79,11 +79,11 @@ async def test_an_unknown_token_is_refused() -> None:
     assert len(reviews.asked) == 1
 
 
-async def test_no_answer_is_a_refusal_that_is_not_remembered() -> None:
-    """The API server is away: nobody gets in by token, until it is back."""
+async def test_a_failed_review_is_not_cached() -> None:
+    """While the API server is down, tokens are refused."""
     reviews = Reviews()
     reviews.is_reachable = False
-    authenticator = Authenticator(reviews, VirtualClock())
+    authenticator = DelegatingAuthenticator(reviews, VirtualClock())
     with pytest.raises(UnauthorizedError):
         await authenticator.authenticate("Bearer good", None)
 
@@ -93,6 +93,6 @@ async def test_no_answer_is_a_refusal_that_is_not_remembered() -> None:
 
 
 async def test_without_a_cluster_tokens_are_refused() -> None:
-    """There is nobody to ask."""
+    """They cannot be reviewed."""
     with pytest.raises(UnauthorizedError):
-        await Authenticator(None, VirtualClock()).authenticate("Bearer good", None)
+        await DelegatingAuthenticator(None, VirtualClock()).authenticate("Bearer good", None)

@@ -1,4 +1,4 @@
-"""Who may see what: some paths anybody, some groups everything, the rest is for the API server to say."""
+"""Authorization: some paths are public, some groups may do everything, the API server decides on the rest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from bayplan.client import TransportError
 from bayplan.server.authentication import ANONYMOUS, User
-from bayplan.server.authorization import Access, AuthorizationError, Authorizer
+from bayplan.server.authorization import AccessDecision, AuthorizationError, DelegatingAuthorizer
 from bayplan.testing import VirtualClock
 
 pytestmark = pytest.mark.asyncio
@@ -36,12 +36,12 @@ class Reviews:
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/livez", "/open/door"])
-async def test_some_paths_are_for_anybody(path: str) -> None:
-    """Probes come without credentials; a star at the end stands for all below."""
+async def test_some_paths_are_public(path: str) -> None:
+    """Probes come without credentials; a star at the end matches everything below."""
     reviews = Reviews()
     paths = ("/healthz", "/readyz", "/livez", "/open/*")
 
-    access = await Authorizer(reviews, VirtualClock(), always_allowed_paths=paths).authorize(
+    access = await DelegatingAuthorizer(reviews, VirtualClock(), always_allowed_paths=paths).authorize(
         ANONYMOUS, "get", path
     )
 
@@ -49,27 +49,27 @@ async def test_some_paths_are_for_anybody(path: str) -> None:
     assert not reviews.asked
 
 
-async def test_a_single_check_is_not_for_anybody() -> None:
-    """It tells why it fails."""
+async def test_a_single_check_is_not_public() -> None:
+    """It shows why it fails."""
     assert not (
-        await Authorizer(Reviews(), VirtualClock()).authorize(ANONYMOUS, "get", "/readyz/shutdown")
+        await DelegatingAuthorizer(Reviews(), VirtualClock()).authorize(ANONYMOUS, "get", "/readyz/shutdown")
     ).allowed
 
 
 async def test_masters_may_always() -> None:
-    """Even where the API server is away."""
+    """Even if the API server is down."""
     admin = User("admin", groups=("system:masters",))
 
-    assert (await Authorizer(None, VirtualClock()).authorize(admin, "get", "/metrics")).allowed
+    assert (await DelegatingAuthorizer(None, VirtualClock()).authorize(admin, "get", "/metrics")).allowed
 
 
 async def test_the_api_server_decides_about_the_rest() -> None:
-    """It is told everything that is known of the user."""
+    """The review contains everything that is known about the user."""
     reviews = Reviews()
 
-    access = await Authorizer(reviews, VirtualClock()).authorize(JANE, "get", "/metrics")
+    access = await DelegatingAuthorizer(reviews, VirtualClock()).authorize(JANE, "get", "/metrics")
 
-    assert access == Access(allowed=True)
+    assert access == AccessDecision(allowed=True)
     assert reviews.asked == [
         {
             "user": "jane",
@@ -81,10 +81,10 @@ async def test_the_api_server_decides_about_the_rest() -> None:
     ]
 
 
-async def test_answers_are_good_for_a_while() -> None:
-    """A yes and a no each for their time; other users and paths are other questions."""
+async def test_reviews_are_cached() -> None:
+    """Allowed and denied results have separate TTLs; other users and paths are separate entries."""
     reviews, clock = Reviews(), VirtualClock()
-    authorizer = Authorizer(reviews, clock, allowed_ttl_seconds=10, denied_ttl_seconds=5)
+    authorizer = DelegatingAuthorizer(reviews, clock, allowed_ttl_seconds=10, denied_ttl_seconds=5)
     for _ in range(2):
         assert (await authorizer.authorize(JANE, "get", "/metrics")).allowed
         assert (await authorizer.authorize(ANONYMOUS, "get", "/metrics")).reason == "RBAC says no"
@@ -97,11 +97,11 @@ async def test_answers_are_good_for_a_while() -> None:
     assert len(reviews.asked) == 3
 
 
-async def test_no_answer_is_an_error() -> None:
-    """It is not taken for a no, and not remembered."""
+async def test_a_failed_review_is_an_error() -> None:
+    """It is not treated as a denial, and not cached."""
     reviews = Reviews()
     reviews.is_reachable = False
-    authorizer = Authorizer(reviews, VirtualClock())
+    authorizer = DelegatingAuthorizer(reviews, VirtualClock())
     with pytest.raises(AuthorizationError):
         await authorizer.authorize(JANE, "get", "/metrics")
 

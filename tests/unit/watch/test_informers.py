@@ -11,7 +11,7 @@ from tests.unit.watch.doubles import ScriptedSource, event, listing, node
 
 from bayplan.framework import Informers as InformersContract
 from bayplan.model import Node, Pod, StorageClass
-from bayplan.watch.informers import Informers
+from bayplan.watch.informers import InformerFactory
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.looptime]
 
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.asyncio, pytest.mark.looptime]
 async def test_kinds_asked_for_are_watched_once() -> None:
     source = ScriptedSource()
     source.lists = [listing(5, node("a", 1)), listing(5)]
-    informers = Informers(source, LoopClock())
+    informers = InformerFactory(source, LoopClock())
     contract: InformersContract = informers
     told: list[tuple[Node | None, Node | None]] = []
     contract.on_change(Node, lambda old, new: told.append((old, new)))
@@ -39,7 +39,7 @@ async def test_kinds_asked_for_are_watched_once() -> None:
 async def test_pods_that_ended_are_not_asked_for() -> None:
     source = ScriptedSource()
     source.lists = [listing(5)]
-    informers = Informers(source, LoopClock())
+    informers = InformerFactory(source, LoopClock())
     informers.lister(Pod)
     informers.start()
     await asyncio.sleep(1)
@@ -53,7 +53,7 @@ async def test_custom_resources_are_dictionaries() -> None:
     foo: dict[str, Any] = {"metadata": {"name": "f", "namespace": "ns", "resourceVersion": "1"}, "spec": {"a": 1}}
     source.lists = [listing(5, foo, {"metadata": {}})]
     source.watches = [[event("DELETED", foo), 1e6]]
-    informers = Informers(source, LoopClock())
+    informers = InformerFactory(source, LoopClock())
     told: list[tuple[Any, Any]] = []
     informers.on_custom_change("example.com/v1", "foos", lambda old, new: told.append((old, new)))
     informers.start()
@@ -69,7 +69,7 @@ async def test_listers_know_namespaces() -> None:
         {"metadata": {"name": name, "namespace": where}} for name, where in (("a", "x"), ("b", "x"), ("a", "y"))
     ]
     source.lists = [listing(5, *pods)]
-    informers = Informers(source, LoopClock())
+    informers = InformerFactory(source, LoopClock())
     lister = informers.lister(Pod)
     informers.start()
     await informers.wait_synced()
@@ -87,7 +87,7 @@ async def test_late_questions_are_answered() -> None:
     """A kind asked for while running is watched from then on; a late callback is told what is there."""
     source = ScriptedSource()
     source.lists = [listing(5, node("a", 1)), listing(5)]
-    informers = Informers(source, LoopClock())
+    informers = InformerFactory(source, LoopClock())
     informers.lister(Node)
     informers.start()
     await informers.wait_synced()
@@ -103,7 +103,7 @@ async def test_late_questions_are_answered() -> None:
 async def test_failing_callback_does_not_keep_it_from_others(caplog: pytest.LogCaptureFixture) -> None:
     source = ScriptedSource()
     source.lists = [listing(5, node("a", 1))]
-    informers = Informers(source, LoopClock())
+    informers = InformerFactory(source, LoopClock())
     told: list[Node | None] = []
 
     def broken(old: Node | None, new: Node | None) -> None:
@@ -129,7 +129,7 @@ async def test_watch_that_ends_for_good_is_told() -> None:
 
     source = BrokenSource()
     source.lists = [listing(5)]
-    informers = Informers(source, LoopClock())
+    informers = InformerFactory(source, LoopClock())
     informers.lister(Node)
     informers.start()
     waiting = asyncio.create_task(informers.wait_failed())

@@ -11,10 +11,10 @@ import pytest_asyncio
 from tests.unit.client.doubles import LoopClock
 from tests.unit.watch.doubles import ScriptedSource, bookmark, event, listing, node, status
 
-from bayplan.client.errors import ApiError, ExpiredError, NotFoundError, TransportError
+from bayplan.client.errors import ApiError, NotFoundError, ResourceExpiredError, TransportError
 from bayplan.model import Node
+from bayplan.watch.local_store import resource_of
 from bayplan.watch.reflector import Reflector
-from bayplan.watch.resource import resource_of
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.looptime]
 CUT = TransportError("cut", sent=True)
@@ -26,7 +26,8 @@ class Run:
     def __init__(self) -> None:
         self.source = ScriptedSource()
         self.told: list[str] = []
-        self.reflector = Reflector(self.source, resource_of(Node), self.tell, LoopClock(), rng=lambda: 0.0)
+        self.reflector = Reflector(self.source, resource_of(Node), LoopClock(), rng=lambda: 0.0)
+        self.reflector.store.subscribe(self.tell)
         self.task: asyncio.Task[None] | None = None
 
     def tell(self, old: Node | None, new: Node | None) -> None:
@@ -60,7 +61,7 @@ async def test_list_then_watch(run: Run) -> None:
     ]
     assert await run.lasts(1) == ["+a@1", "+b@2", "+c@6", "~a@7", "-b@2"]
     assert run.reflector.synced.is_set()
-    assert set(run.reflector.objects) == {"a", "c"}
+    assert set(run.reflector.store.objects) == {"a", "c"}
     assert run.reflector.resource_version == "8"
     (_, path, query) = run.source.asked[1]
     assert path == "/api/v1/nodes"
@@ -82,7 +83,7 @@ async def test_resumes_from_the_last_event_or_bookmark(run: Run, end: list[Excep
 
 @pytest.mark.parametrize(
     "expired",
-    [[event("ERROR", status(410, "too old"))], [ExpiredError(410)]],
+    [[event("ERROR", status(410, "too old"))], [ResourceExpiredError(410)]],
     ids=["in the stream", "as the answer"],
 )
 async def test_expired_lists_again_and_finds_what_was_missed(
@@ -98,7 +99,7 @@ async def test_expired_lists_again_and_finds_what_was_missed(
 
 
 async def test_expired_list_asks_for_the_newest(run: Run) -> None:
-    run.source.lists = [listing(5), ExpiredError(410), listing(9)]
+    run.source.lists = [listing(5), ResourceExpiredError(410), listing(9)]
     run.source.watches = [[event("ERROR", status(410))], [1e6]]
     await run.lasts(0.01)
     assert run.source.versions == ["list 0", "watch 5", "list 5", "list -", "watch 9"]
@@ -189,4 +190,4 @@ async def test_failing_handler_does_not_stop_the_watch(run: Run, caplog: pytest.
     await asyncio.sleep(1)
     run.told = told
     assert await run.lasts(5) == ["+b@6"]
-    assert "handler of changes of Node failed" in caplog.text
+    assert "callback on changes of Node failed" in caplog.text

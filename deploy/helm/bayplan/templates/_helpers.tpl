@@ -55,7 +55,7 @@ profiles:
 {{- $defaults := dict "leaderElect" true "resourceNamespace" "kube-system" "resourceName" "kube-scheduler" -}}
 {{- $election := mergeOverwrite $defaults $given -}}
 {{- if and (not $election.leaderElect) (gt (int .Values.replicas) 1) -}}
-{{- fail (printf "without an election all %d replicas would schedule at the same time: set leaderElection.leaderElect of the configuration to true, or replicas to 1" (int .Values.replicas)) -}}
+{{- fail (printf "without leader election all %d replicas would schedule at the same time: set leaderElection.leaderElect of the configuration to true, or replicas to 1" (int .Values.replicas)) -}}
 {{- end -}}
 {{- toJson $election -}}
 {{- end -}}

@@ -1,6 +1,6 @@
-"""The admission plugins that a cluster has by default, as far as scheduling is concerned with them.
+"""The default admission plugins of kube-apiserver that matter for scheduling.
 
-They run in the order of kube-apiserver: all `admit` on the way to the kind's own rules, all `check` after them.
+They run in kube-apiserver's order: every `admit` before the kind's own validation, every `check` after it.
 """
 
 from __future__ import annotations
@@ -8,31 +8,31 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bayplan.apiserver.admission.limit_ranger import LimitRanger
-from bayplan.apiserver.admission.lookup import Lookup, Plugin
+from bayplan.apiserver.admission.lookup import AdmissionPlugin, ObjectLookup
 from bayplan.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from bayplan.apiserver.admission.nodes_and_claims import (
     DefaultStorageClass,
     PersistentVolumeClaimResize,
     TaintNodesByCondition,
 )
-from bayplan.apiserver.admission.pod_defaults import DefaultTolerationSeconds, PodTopologyLabels
 from bayplan.apiserver.admission.priority import Priority
 from bayplan.apiserver.admission.quota import ResourceQuota
 from bayplan.apiserver.admission.runtime_class import RuntimeClass
 from bayplan.apiserver.admission.service_addresses import ServiceAddresses
-from bayplan.apiserver.attributes import Admission, Attributes
-from bayplan.apiserver.store import Store
+from bayplan.apiserver.admission.tolerations_and_topology import DefaultTolerationSeconds, PodTopologyLabels
+from bayplan.apiserver.registry.attributes import Admission, AdmissionAttributes
+from bayplan.apiserver.storage.versioned_store import VersionedStore
 
 __all__ = ["DefaultAdmission"]
 
 
 class DefaultAdmission(Admission):
-    """The plugins in a row."""
+    """Runs the admission plugins in order."""
 
-    def __init__(self, store: Store, *, disabled: Iterable[str] = ()) -> None:
+    def __init__(self, store: VersionedStore, *, disabled: Iterable[str] = ()) -> None:
         """*disabled* names plugins, as --disable-admission-plugins does."""
-        lookup = Lookup(store)
-        plugins: list[Plugin] = [
+        lookup = ObjectLookup(store)
+        plugins: list[AdmissionPlugin] = [
             NamespaceLifecycle(lookup),
             LimitRanger(lookup),
             TaintNodesByCondition(),
@@ -48,10 +48,10 @@ class DefaultAdmission(Admission):
         off = set(disabled)
         self._plugins = [plugin for plugin in plugins if plugin.name not in off]
 
-    def admit(self, attributes: Attributes) -> None:
+    def admit(self, attributes: AdmissionAttributes) -> None:
         for plugin in self._plugins:
             plugin.admit(attributes)
 
-    def check(self, attributes: Attributes) -> None:
+    def check(self, attributes: AdmissionAttributes) -> None:
         for plugin in self._plugins:
             plugin.check(attributes)

@@ -1,13 +1,13 @@
-"""LimitRanger: defaults for what containers ask for, and bounds."""
+"""LimitRanger: default requests and limits for containers, and their bounds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from bayplan.apiserver.admission.lookup import Lookup, is_pod, refusal
-from bayplan.apiserver.attributes import CREATE, UPDATE, Attributes
-from bayplan.apiserver.strategy import Object
+from bayplan.apiserver.admission.lookup import ObjectLookup, is_pod, refusal
+from bayplan.apiserver.registry.attributes import CREATE, UPDATE, AdmissionAttributes
+from bayplan.apiserver.registry.rest_strategy import Object
 from bayplan.model.container_sums import sum_over_containers
 from bayplan.model.quantity import Quantity
 
@@ -16,19 +16,19 @@ _ANNOTATION = "kubernetes.io/limit-ranger"
 
 
 class LimitRanger:
-    """See the module's text."""
+    """See the module docstring."""
 
     name = "LimitRanger"
 
-    def __init__(self, lookup: Lookup) -> None:
+    def __init__(self, lookup: ObjectLookup) -> None:
         self._lookup = lookup
 
-    def admit(self, attributes: Attributes) -> None:
+    def admit(self, attributes: AdmissionAttributes) -> None:
         if is_pod(attributes) and attributes.operation == CREATE and attributes.obj is not None:
             for limit_range in self._ranges(attributes):
                 _merge_defaults(attributes.obj, limit_range)
 
-    def check(self, attributes: Attributes) -> None:
+    def check(self, attributes: AdmissionAttributes) -> None:
         if attributes.obj is None or attributes.subresource:
             return
         pods = is_pod(attributes) and attributes.operation == CREATE
@@ -44,7 +44,7 @@ class LimitRanger:
             if found:
                 raise refusal(attributes, found[0] if len(found) == 1 else f"[{', '.join(found)}]")
 
-    def _ranges(self, attributes: Attributes) -> list[Object]:
+    def _ranges(self, attributes: AdmissionAttributes) -> list[Object]:
         return self._lookup.list(RANGES, attributes.namespace) if self._lookup.any(RANGES) else []
 
 
@@ -92,11 +92,11 @@ def _claim_problems(limit_range: Object, claim: Object) -> Iterator[str]:
         for name, bound in limit.get("min", {}).items():
             yield from _too_little(name, bound, "PersistentVolumeClaim", requests, {})
         for name, bound in limit.get("max", {}).items():
-            asked = requests.get(name)
-            if asked is None:
+            requested = requests.get(name)
+            if requested is None:
                 yield f"maximum {name} usage per PersistentVolumeClaim is {bound}.  No request is specified"
-            elif Quantity.parse(asked) > Quantity.parse(bound):
-                yield f"maximum {name} usage per PersistentVolumeClaim is {bound}, but request is {asked}"
+            elif Quantity.parse(requested) > Quantity.parse(bound):
+                yield f"maximum {name} usage per PersistentVolumeClaim is {bound}, but request is {requested}"
 
 
 def _problems(

@@ -1,31 +1,31 @@
-"""What admission asks the store."""
+"""What admission plugins share: their interface, and lookups in the store."""
 
 from __future__ import annotations
 
 from typing import Any, Protocol
 
-from bayplan.apiserver.attributes import Attributes
-from bayplan.apiserver.status import StatusError, forbidden
-from bayplan.apiserver.store import Key, Store
-from bayplan.apiserver.strategy import Object
+from bayplan.apiserver.api_errors import StatusError, forbidden
+from bayplan.apiserver.registry.attributes import AdmissionAttributes
+from bayplan.apiserver.registry.rest_strategy import Object
+from bayplan.apiserver.storage.versioned_store import Key, VersionedStore
 
 
-class Plugin(Protocol):
-    """One admission plugin, called by the name that --disable-admission-plugins knows."""
+class AdmissionPlugin(Protocol):
+    """One admission plugin, with the name that --disable-admission-plugins uses."""
 
     name: str
 
-    def admit(self, attributes: Attributes) -> None:
+    def admit(self, attributes: AdmissionAttributes) -> None:
         """Change the object, or refuse with a StatusError."""
 
-    def check(self, attributes: Attributes) -> None:
+    def check(self, attributes: AdmissionAttributes) -> None:
         """Refuse with a StatusError; the object is what will be stored."""
 
 
-class Lookup:
-    """Objects by where they are stored."""
+class ObjectLookup:
+    """Looks up stored objects."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: VersionedStore) -> None:
         self.store = store
 
     def get(self, resource: str, namespace: str, name: str) -> Object | None:
@@ -36,15 +36,15 @@ class Lookup:
         return [entry.decode() for entry in self.store.list(resource, namespace)]
 
     def any(self, resource: str) -> bool:
-        """Whether there are any; cheaper than listing them."""
+        """Whether there are any; cheaper than a list."""
         return self.store.count(resource) > 0
 
 
-def is_pod(attributes: Attributes) -> bool:
-    """Whether it is about a pod itself, not one of its subresources."""
+def is_pod(attributes: AdmissionAttributes) -> bool:
+    """Whether the request is about a pod itself, not about one of its subresources."""
     resource = attributes.resource
     return resource.plural == "pods" and not resource.group and not attributes.subresource
 
 
-def refusal(attributes: Attributes, why: str) -> StatusError:
+def refusal(attributes: AdmissionAttributes, why: str) -> StatusError:
     return forbidden(attributes.resource.group, attributes.resource.plural, attributes.name or "Unknown", why)

@@ -1,24 +1,24 @@
-"""NamespaceLifecycle: objects live in namespaces that are there and stay; some namespaces always do."""
+"""NamespaceLifecycle: objects need an active namespace, and system namespaces cannot be deleted."""
 
 from __future__ import annotations
 
-from bayplan.apiserver.admission.lookup import Lookup, refusal
-from bayplan.apiserver.attributes import CREATE, DELETE, Attributes
-from bayplan.apiserver.status import not_found
+from bayplan.apiserver.admission.lookup import ObjectLookup, refusal
+from bayplan.apiserver.api_errors import not_found
+from bayplan.apiserver.registry.attributes import CREATE, DELETE, AdmissionAttributes
 
 _IMMORTAL = ("default", "kube-system", "kube-public")
 _REVIEWS = ("authorization.k8s.io", "authentication.k8s.io")
 
 
 class NamespaceLifecycle:
-    """See the module's text."""
+    """See the module docstring."""
 
     name = "NamespaceLifecycle"
 
-    def __init__(self, lookup: Lookup) -> None:
+    def __init__(self, lookup: ObjectLookup) -> None:
         self._lookup = lookup
 
-    def admit(self, attributes: Attributes) -> None:
+    def admit(self, attributes: AdmissionAttributes) -> None:
         resource = attributes.resource
         if not resource.namespaced or not attributes.namespace or resource.group in _REVIEWS:
             return
@@ -38,7 +38,7 @@ class NamespaceLifecycle:
             error.details = {**(error.details or {}), "causes": [cause]}
             raise error
 
-    def check(self, attributes: Attributes) -> None:
+    def check(self, attributes: AdmissionAttributes) -> None:
         is_namespace = attributes.resource.plural == "namespaces" and not attributes.resource.group
         if is_namespace and attributes.operation == DELETE and attributes.name in _IMMORTAL:
             raise refusal(attributes, "this namespace may not be deleted")

@@ -1,10 +1,10 @@
-"""What admission adds to new nodes and claims."""
+"""Admission of nodes and of PersistentVolumeClaims."""
 
 from __future__ import annotations
 
-from bayplan.apiserver.admission.lookup import Lookup, refusal
-from bayplan.apiserver.attributes import CREATE, UPDATE, Attributes
-from bayplan.apiserver.strategy import Object
+from bayplan.apiserver.admission.lookup import ObjectLookup, refusal
+from bayplan.apiserver.registry.attributes import CREATE, UPDATE, AdmissionAttributes
+from bayplan.apiserver.registry.rest_strategy import Object
 
 _NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 _IS_DEFAULT = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
@@ -13,30 +13,30 @@ CLASSES = "storage.k8s.io/storageclasses"
 
 
 class TaintNodesByCondition:
-    """A new node is not ready until somebody says so."""
+    """A new node is tainted as not ready."""
 
     name = "TaintNodesByCondition"
 
-    def admit(self, attributes: Attributes) -> None:
+    def admit(self, attributes: AdmissionAttributes) -> None:
         if attributes.resource.plural != "nodes" or attributes.operation != CREATE or attributes.obj is None:
             return
         taints = attributes.obj.setdefault("spec", {}).setdefault("taints", [])
         if not any((taint.get("key"), taint.get("effect")) == tuple(_NOT_READY.values()) for taint in taints):
             taints.append(dict(_NOT_READY))
 
-    def check(self, attributes: Attributes) -> None:
+    def check(self, attributes: AdmissionAttributes) -> None:
         """Nothing to refuse."""
 
 
 class DefaultStorageClass:
-    """A claim that names no class gets the default one, the newest if there are several."""
+    """A claim without a class gets the default one, the newest if there are several."""
 
     name = "DefaultStorageClass"
 
-    def __init__(self, lookup: Lookup) -> None:
+    def __init__(self, lookup: ObjectLookup) -> None:
         self._lookup = lookup
 
-    def admit(self, attributes: Attributes) -> None:
+    def admit(self, attributes: AdmissionAttributes) -> None:
         if attributes.resource.plural != "persistentvolumeclaims" or attributes.subresource:
             return
         if attributes.operation != CREATE or attributes.obj is None or not self._lookup.any(CLASSES):
@@ -49,7 +49,7 @@ class DefaultStorageClass:
             newest = max(defaults, key=lambda each: (each["metadata"]["creationTimestamp"], _reverse(each)))
             obj["spec"]["storageClassName"] = newest["metadata"]["name"]
 
-    def check(self, attributes: Attributes) -> None:
+    def check(self, attributes: AdmissionAttributes) -> None:
         """Nothing to refuse."""
 
 
@@ -59,22 +59,22 @@ def _is_default(storage_class: Object) -> bool:
 
 
 def _reverse(storage_class: Object) -> tuple[int, ...]:
-    """Orders names the other way round: of classes that are equally old the first by name wins."""
+    """Sorts names in reverse: of classes of the same age, the first by name wins."""
     return tuple(-ord(letter) for letter in storage_class["metadata"]["name"])
 
 
 class PersistentVolumeClaimResize:
-    """A claim may grow if it is bound and its class allows it."""
+    """A claim may grow if it is bound and its class allows expansion."""
 
     name = "PersistentVolumeClaimResize"
 
-    def __init__(self, lookup: Lookup) -> None:
+    def __init__(self, lookup: ObjectLookup) -> None:
         self._lookup = lookup
 
-    def admit(self, attributes: Attributes) -> None:
+    def admit(self, attributes: AdmissionAttributes) -> None:
         """Nothing to change."""
 
-    def check(self, attributes: Attributes) -> None:
+    def check(self, attributes: AdmissionAttributes) -> None:
         if attributes.resource.plural != "persistentvolumeclaims" or attributes.subresource:
             return
         if attributes.operation != UPDATE or attributes.obj is None or attributes.old is None:

@@ -1,25 +1,25 @@
-"""Priority: the class that a pod names becomes a number; one class at most is the default."""
+"""Priority: resolves the priority class of a pod; at most one class is the default."""
 
 from __future__ import annotations
 
-from bayplan.apiserver.admission.lookup import Lookup, is_pod, refusal
-from bayplan.apiserver.attributes import CREATE, DELETE, UPDATE, Attributes
+from bayplan.apiserver.admission.lookup import ObjectLookup, is_pod, refusal
+from bayplan.apiserver.registry.attributes import CREATE, DELETE, UPDATE, AdmissionAttributes
+from bayplan.apiserver.registry.rest_strategy import Object
 from bayplan.apiserver.strategies.policies import SYSTEM_PRIORITY_CLASSES
-from bayplan.apiserver.strategy import Object
 
 CLASSES = "scheduling.k8s.io/priorityclasses"
 _NO_CLASS: Object = {"value": 0, "preemptionPolicy": "PreemptLowerPriority"}
 
 
 class Priority:
-    """See the module's text."""
+    """See the module docstring."""
 
     name = "Priority"
 
-    def __init__(self, lookup: Lookup) -> None:
+    def __init__(self, lookup: ObjectLookup) -> None:
         self._lookup = lookup
 
-    def admit(self, attributes: Attributes) -> None:
+    def admit(self, attributes: AdmissionAttributes) -> None:
         if attributes.obj is None or not is_pod(attributes):
             return
         spec = attributes.obj["spec"]
@@ -30,7 +30,7 @@ class Priority:
                 if key in attributes.old["spec"]:
                     spec.setdefault(key, attributes.old["spec"][key])
 
-    def _resolve(self, attributes: Attributes, spec: Object) -> None:
+    def _resolve(self, attributes: AdmissionAttributes, spec: Object) -> None:
         name = spec.get("priorityClassName", "")
         chosen = self._lookup.get(CLASSES, "", name) if name else self._default()
         if chosen is None:
@@ -53,11 +53,11 @@ class Priority:
             spec["preemptionPolicy"] = policy
 
     def _default(self) -> Object:
-        """The class marked as default; of several the one with the lowest value."""
+        """The default class; of several, the one with the lowest value."""
         defaults = [each for each in self._lookup.list(CLASSES) if each.get("globalDefault")]
         return min(defaults, key=lambda each: int(each.get("value", 0)), default=_NO_CLASS)
 
-    def check(self, attributes: Attributes) -> None:
+    def check(self, attributes: AdmissionAttributes) -> None:
         if attributes.resource.plural != "priorityclasses":
             return
         if attributes.operation == DELETE:

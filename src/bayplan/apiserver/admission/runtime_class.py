@@ -1,23 +1,23 @@
-"""RuntimeClass: a pod that names a class needs one that is there; only a class can say what overhead it has."""
+"""RuntimeClass: the class that a pod names must exist, and it alone sets the pod's overhead."""
 
 from __future__ import annotations
 
-from bayplan.apiserver.admission.lookup import Lookup, is_pod, refusal
-from bayplan.apiserver.attributes import CREATE, Attributes
-from bayplan.apiserver.strategy import Object
+from bayplan.apiserver.admission.lookup import ObjectLookup, is_pod, refusal
+from bayplan.apiserver.registry.attributes import CREATE, AdmissionAttributes
+from bayplan.apiserver.registry.rest_strategy import Object
 
 CLASSES = "node.k8s.io/runtimeclasses"
 
 
 class RuntimeClass:
-    """See the module's text."""
+    """See the module docstring."""
 
     name = "RuntimeClass"
 
-    def __init__(self, lookup: Lookup) -> None:
+    def __init__(self, lookup: ObjectLookup) -> None:
         self._lookup = lookup
 
-    def admit(self, attributes: Attributes) -> None:
+    def admit(self, attributes: AdmissionAttributes) -> None:
         if attributes.obj is None or attributes.operation != CREATE or not is_pod(attributes):
             return
         spec = attributes.obj["spec"]
@@ -28,7 +28,7 @@ class RuntimeClass:
             raise refusal(attributes, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
         spec["overhead"] = overhead
 
-    def check(self, attributes: Attributes) -> None:
+    def check(self, attributes: AdmissionAttributes) -> None:
         if attributes.obj is None or attributes.operation != CREATE or not is_pod(attributes):
             return
         spec = attributes.obj["spec"]
@@ -36,8 +36,8 @@ class RuntimeClass:
             why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
             raise refusal(attributes, why)
 
-    def _overhead(self, attributes: Attributes, spec: Object) -> Object | None:
-        """What the class of the pod says that running it takes."""
+    def _overhead(self, attributes: AdmissionAttributes, spec: Object) -> Object | None:
+        """The overhead that the pod's class declares."""
         name = spec.get("runtimeClassName")
         if not name:
             return None

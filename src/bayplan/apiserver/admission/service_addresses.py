@@ -1,26 +1,26 @@
-"""Services get their addresses and node ports.
+"""Allocates addresses and node ports of services.
 
-In kube-apiserver this is no admission plugin but a part of the registry; it stands at the same place of the way.
+In kube-apiserver this is part of the registry, not an admission plugin; it runs at the same point of a request.
 """
 
 from __future__ import annotations
 
-from bayplan.apiserver.admission.lookup import Lookup
-from bayplan.apiserver.attributes import DELETE, Attributes
-from bayplan.apiserver.status import invalid
+from bayplan.apiserver.admission.lookup import ObjectLookup
+from bayplan.apiserver.api_errors import invalid
+from bayplan.apiserver.registry.attributes import DELETE, AdmissionAttributes
 from bayplan.apiserver.strategies.allocation import allocate
 from bayplan.apiserver.strategies.services import keep_addresses
 
 
 class ServiceAddresses:
-    """See the module's text."""
+    """See the module docstring."""
 
     name = "ServiceAddresses"
 
-    def __init__(self, lookup: Lookup) -> None:
+    def __init__(self, lookup: ObjectLookup) -> None:
         self._lookup = lookup
 
-    def admit(self, attributes: Attributes) -> None:
+    def admit(self, attributes: AdmissionAttributes) -> None:
         resource, service = attributes.resource, attributes.obj
         if resource.plural != "services" or resource.group or attributes.subresource or service is None:
             return
@@ -34,5 +34,5 @@ class ServiceAddresses:
         if causes:
             raise invalid("", "Service", attributes.name, causes)
 
-    def check(self, attributes: Attributes) -> None:
+    def check(self, attributes: AdmissionAttributes) -> None:
         """Nothing to refuse."""

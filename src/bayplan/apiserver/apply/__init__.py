@@ -1,12 +1,12 @@
-"""Server-side apply, and who owns what between applies.
+"""Server-side apply and field ownership.
 
-`applied` merges a configuration into an object; `track_update` notes who wrote what in ordinary writes, in the
-object itself; `Ownership` does the same at next to no cost for objects that nobody applies.
+`applied` merges a configuration into an object. `track_update` records in the object itself who wrote which
+fields in an ordinary write. `OwnershipTracker` does the same at almost no cost for objects that are never applied.
 """
 
-from bayplan.apiserver.apply.ownership import View
-from bayplan.apiserver.apply.requests import Apply, applied, track_update
-from bayplan.apiserver.apply.tracking import Ownership
-from bayplan.apiserver.apply.views import view_of
+from bayplan.apiserver.apply.ownership import WriteTarget
+from bayplan.apiserver.apply.reset_fields import target_of
+from bayplan.apiserver.apply.tracking import OwnershipTracker
+from bayplan.apiserver.apply.writes import ApplyOptions, applied, track_update
 
-__all__ = ["Apply", "Ownership", "View", "applied", "track_update", "view_of"]
+__all__ = ["ApplyOptions", "OwnershipTracker", "WriteTarget", "applied", "target_of", "track_update"]

@@ -1,13 +1,13 @@
-"""Sets of fields in the form that managedFields has them (FieldsV1), and their arithmetic.
+"""Field sets as managedFields encodes them (FieldsV1), and set operations on them.
 
-A set is a tree of path elements: `f:name` for a member of an object, `k:{"name":"web"}` for an element of a list
-by its key, `v:"x"` for one by its value. A node that is empty, or has a `.`, is in the set; one that has only
-others below it is not:
+A set is a tree of path elements: `f:name` for a member of an object, `k:{"name":"web"}` for a list element by
+its key, `v:"x"` for one by its value. A node that is empty, or has a `.`, is in the set; one that only has
+children is not:
 
     {"f:spec": {"f:containers": {'k:{"name":"web"}': {".": {}, "f:image": {}}}}}
 
-holds the container and its image, but neither `spec` nor the list. All functions return new sets, parts of which
-are shared with their arguments: sets are never changed once they are made.
+holds the container and its image, but neither `spec` nor the list. All functions return new sets, which may share
+parts with their arguments: a set is never changed once it is built.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SELF = "."
 
 
 def insert(fields: FieldSet, path: Path) -> None:
-    """Add a path to a set that is being made; not its parents."""
+    """Add a path, without its parents, to a set under construction."""
     for element in path[:-1]:
         node = fields.get(element)
         if node is None:
@@ -38,7 +38,7 @@ def insert(fields: FieldSet, path: Path) -> None:
 
 
 def node(is_member: bool, below: FieldSet) -> FieldSet | None:
-    """A node that is in the set itself or not, with what is below it; None if that is nothing."""
+    """A node with its children, in the set itself or not; None if that is empty."""
     if not is_member:
         return below or None
     return {SELF: {}, **below} if below else {}
@@ -53,7 +53,7 @@ def below(found: FieldSet) -> FieldSet:
 
 
 def union(left: FieldSet, right: FieldSet) -> FieldSet:
-    """What is in either."""
+    """Fields in either set."""
     result = dict(left)
     for element, other in right.items():
         mine = result.get(element)
@@ -66,7 +66,7 @@ def union(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """What is in the left only. A parent that is in the right takes no children with it."""
+    """Fields in the left set only. A parent in the right set does not remove its children."""
     result = {}
     for element, mine in left.items():
         other = right.get(element)
@@ -78,7 +78,7 @@ def difference(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def without(left: FieldSet, right: FieldSet) -> FieldSet:
-    """The left less every field of the right and all that is below it."""
+    """The left set without the fields of the right set and everything below them."""
     result = {}
     for element, mine in left.items():
         other = right.get(element)
@@ -90,7 +90,7 @@ def without(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
-    """What is in both."""
+    """Fields in both sets."""
     result = {}
     for element in left.keys() & right.keys():
         mine, other = left[element], right[element]
@@ -101,7 +101,7 @@ def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def paths(fields: FieldSet) -> Iterator[Path]:
-    """Every path in the set: those of one level in order, then those below each."""
+    """Every path in the set: first those of one level in order, then those below each."""
     elements = sorted((element for element in fields if element != SELF), key=_rank)
     for element in elements:
         if is_member(fields[element]):
@@ -112,7 +112,7 @@ def paths(fields: FieldSet) -> Iterator[Path]:
 
 
 def in_order(fields: FieldSet) -> FieldSet:
-    """The same set, every level in the order in which kube-apiserver writes it."""
+    """The same set with every level in the order in which kube-apiserver writes it."""
     return {element: in_order(fields[element]) for element in sorted(fields, key=_rank)}
 
 
@@ -135,17 +135,17 @@ def _element_text(element: str) -> str:
 
 
 def key_element(keys: dict[str, Any]) -> str:
-    """The element of a list with these values of its keys."""
+    """The path element of a list element with these key values."""
     return f"k:{scalar_text({name: keys[name] for name in sorted(keys)})}"
 
 
 def value_element(value: Any) -> str:
-    """The element of a set with this value."""
+    """The path element of a set element with this value."""
     return f"v:{scalar_text(value)}"
 
 
 def scalar_text(value: Any) -> str:
-    """JSON as Go writes it: safe inside HTML."""
+    """JSON as Go writes it: HTML characters escaped."""
     text = msgspec.json.encode(value).decode()
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 

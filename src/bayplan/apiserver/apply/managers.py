@@ -1,4 +1,4 @@
-"""Who owns which fields of an object: `metadata.managedFields`, decoded and written again."""
+"""Field managers of an object: `metadata.managedFields`, decoded and encoded."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from bayplan.apiserver.apply.fields import FieldSet, in_order, union
-from bayplan.apiserver.strategy import Object
+from bayplan.apiserver.registry.rest_strategy import Object
 
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"
-#: Who owns what was there before anybody applied.
+#: Owner of the fields that existed before the first apply.
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
-#: Managers by update that an object keeps apart; the oldest beyond are one.
+#: An object keeps at most this many managers of updates; older ones are merged.
 MAX_UPDATE_MANAGERS: Final = 10
 _ANCIENT: Final = "ancient-changes"
 
 
-class Manager(NamedTuple):
-    """Somebody who wrote fields. Who applies is the same in every version; who updates is not."""
+class FieldManager(NamedTuple):
+    """A writer of fields. An applier is the same in every API version; an updater is not."""
 
     name: str
     operation: str
@@ -28,33 +28,33 @@ class Manager(NamedTuple):
     subresource: str = ""
 
     @classmethod
-    def applying(cls, name: str, subresource: str = "") -> Manager:
+    def applying(cls, name: str, subresource: str = "") -> FieldManager:
         return cls(name or "unknown", APPLY, "", subresource)
 
     @classmethod
-    def updating(cls, name: str, api_version: str, subresource: str = "") -> Manager:
+    def updating(cls, name: str, api_version: str, subresource: str = "") -> FieldManager:
         return cls(name or "unknown", UPDATE, api_version, subresource)
 
     def __str__(self) -> str:
-        told = msgspec.json.encode(self.name).decode()
+        text = msgspec.json.encode(self.name).decode()
         if self.subresource:
-            told += f' with subresource "{self.subresource}"'
-        return f"{told} using {self.api_version}" if self.operation == UPDATE else told
+            text += f' with subresource "{self.subresource}"'
+        return f"{text} using {self.api_version}" if self.operation == UPDATE else text
 
 
-class Owned(msgspec.Struct, frozen=True):
-    """What one manager owns, written in this version, last at this time."""
+class OwnedFields(msgspec.Struct, frozen=True):
+    """The fields that one manager owns, the API version they were written in and the time of the last write."""
 
     fields: FieldSet
     api_version: str
     time: str = ""
 
 
-Managers = dict[Manager, Owned]
+Managers = dict[FieldManager, OwnedFields]
 
 
 class BadManagedFieldsError(ValueError):
-    """An entry of managedFields that nobody could have written by the rules."""
+    """An invalid entry of managedFields."""
 
 
 def decode(entries: Iterable[Any]) -> Managers:
@@ -70,23 +70,23 @@ def decode(entries: Iterable[Any]) -> Managers:
             wrong = f'invalid fieldsType "{kind}"' if kind else "missing fieldsType"
             raise BadManagedFieldsError(f"{wrong} in managed fields entry {i}")
         known = "" if operation == APPLY else version
-        manager = Manager(entry.get("manager", ""), operation, known, entry.get("subresource", ""))
-        managers[manager] = Owned(entry.get("fieldsV1") or {}, version, entry.get("time") or "")
+        manager = FieldManager(entry.get("manager", ""), operation, known, entry.get("subresource", ""))
+        managers[manager] = OwnedFields(entry.get("fieldsV1") or {}, version, entry.get("time") or "")
     return managers
 
 
 def encode(managers: Managers) -> list[Object]:
-    """`metadata.managedFields`: who applies first, then by time and name."""
+    """`metadata.managedFields`: appliers first, then by time and name."""
     return [
         _entry(manager, managers[manager]) for manager in sorted(managers, key=lambda m: _rank(m, managers[m]))
     ]
 
 
-def _rank(manager: Manager, owned: Owned) -> tuple[str, ...]:
+def _rank(manager: FieldManager, owned: OwnedFields) -> tuple[str, ...]:
     return manager.operation, owned.time, manager.name, owned.api_version, manager.subresource
 
 
-def _entry(manager: Manager, owned: Owned) -> Object:
+def _entry(manager: FieldManager, owned: OwnedFields) -> Object:
     entry: Object = {
         "manager": manager.name,
         "operation": manager.operation,
@@ -100,13 +100,13 @@ def _entry(manager: Manager, owned: Owned) -> Object:
 
 
 def capped(managers: Managers) -> Managers:
-    """With too many managers by update, the oldest of a version are one."""
+    """Merge the oldest updaters of a version if there are too many."""
     updating = [manager for manager in managers if manager.operation == UPDATE]
     surplus = len(updating) - MAX_UPDATE_MANAGERS
     if surplus <= 0:
         return managers
     result = dict(managers)
-    first: dict[str, Manager] = {}
+    first: dict[str, FieldManager] = {}
     for manager in sorted(updating, key=lambda m: (managers[m].time, m)):
         if surplus <= 0:
             break
@@ -114,10 +114,10 @@ def capped(managers: Managers) -> Managers:
         if version not in first:
             first[version] = manager
             continue
-        bucket = Manager(_ANCIENT, UPDATE, version)
+        bucket = FieldManager(_ANCIENT, UPDATE, version)
         if bucket not in result:
             result[bucket] = result.pop(first[version])
         owned = result.pop(manager)
-        result[bucket] = Owned(union(owned.fields, result[bucket].fields), version, owned.time)
+        result[bucket] = OwnedFields(union(owned.fields, result[bucket].fields), version, owned.time)
         surplus -= 1
     return result

@@ -1,4 +1,4 @@
-"""A configuration merged into the live object, and fields taken out of an object again."""
+"""Merges a configuration into the live object, and removes fields from an object."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 from bayplan.apiserver.apply.fields import FieldSet, below, is_member
 from bayplan.apiserver.apply.typed import ABSENT, by_name, child_of, element_name, is_atomic, only, sides
-from bayplan.apiserver.schema_view import SchemaNode
+from bayplan.apiserver.schema.schema_node import SchemaNode
 
 
 def merge(live: Any, config: Any, schema: SchemaNode) -> Any:
-    """`live` with all that `config` says; nothing is removed."""
+    """`live` with everything that `config` sets; nothing is removed."""
     if config is ABSENT:
         return live
     left, right = sides(live, config)
@@ -25,7 +25,7 @@ def merge(live: Any, config: Any, schema: SchemaNode) -> Any:
 
 
 def _merged_elements(live: list[Any], config: list[Any], schema: SchemaNode) -> list[Any]:
-    """Elements of both in the order of `config`, and those that only `live` has where they stood."""
+    """Elements of both in the order of `config`; those only in `live` keep their place."""
     item = schema.item()
     mine, others = by_name(live, schema), {name: found[0] for name, found in by_name(config, schema).items()}
     result: list[Any] = []
@@ -41,14 +41,14 @@ def _merged_order(live: list[str], config: list[str]) -> list[tuple[str, int]]:
     """Names of elements in order, with the position in `live` of those that are taken from there."""
     result: list[tuple[str, int]] = []
     in_live, in_config = set(live), set(config)
-    #: What both have and is not placed yet, in the order of `config`.
+    #: Elements of both that are not placed yet, in the order of `config`.
     shared = deque(name for name in config if name in in_live)
     placed: set[str] = set()
     i = j = 0
     while i < len(live) or j < len(config):
         mine = live[i] if i < len(live) else None
         if j < len(config) and mine in in_config and mine != config[j] and shared and mine != shared[0]:
-            i += 1  # it goes where `config` has it
+            i += 1  # placed where `config` has it
             continue
         if mine is not None and mine not in in_config:
             result.append((mine, i))
@@ -66,7 +66,7 @@ def _merged_order(live: list[str], config: list[str]) -> list[tuple[str, int]]:
 
 
 def remove(value: Any, fields: FieldSet, schema: SchemaNode) -> Any:
-    """The value without the fields; null where an object or a list loses everything it had."""
+    """The value without the fields; null where an object or a list loses everything."""
     if not isinstance(value, dict | list):
         return value
     if is_atomic(value, schema):
@@ -95,7 +95,7 @@ def _remove_elements(value: list[Any], fields: FieldSet, schema: SchemaNode) -> 
 
 
 def with_structs(fields: FieldSet, schema: SchemaNode | None) -> FieldSet:
-    """The set with every struct above its fields: who owns a part of it keeps it alive."""
+    """The set with every struct above its fields: the owner of a field keeps its struct."""
     result: FieldSet = {}
     for element, node in fields.items():
         if element == ".":

@@ -1,11 +1,11 @@
-"""Ownership of fields at next to no cost, for objects that nobody applies: noted now, worked out when asked for.
+"""Field ownership at almost no cost for objects that are never applied: recorded now, computed on demand.
 
-Of a creation only the object is kept, of a change only what changed; equal changes (a thousand pods that become
-ready, a lease that is renewed) are kept once. The sets of fields are worked out when somebody applies to the
-object or reads it by itself. Once applied to, an object has its managedFields in itself, and they are kept up to
-date there (`track_update`); what is noted here is then done with.
+Of a creation only the object is recorded, of a change only the difference; equal changes (a thousand pods that
+become ready, a lease that is renewed) are stored once. The field sets are computed when the object is applied, or
+read by name. Once applied, an object carries its managedFields itself, where `track_update` keeps them up to date,
+and the records here are dropped.
 
-Nothing here survives the process: an object without notes is one that was there before anybody applied.
+Nothing here survives the process: an object without records counts as one that existed before the first apply.
 """
 
 from __future__ import annotations
@@ -15,160 +15,164 @@ from typing import Final
 
 import msgspec
 
-from bayplan.apiserver.apply.managers import Manager, Managers, capped, encode
-from bayplan.apiserver.apply.ownership import View, updated
-from bayplan.apiserver.apply.requests import track_update
+from bayplan.apiserver.apply.managers import FieldManager, Managers, capped, encode
+from bayplan.apiserver.apply.ownership import WriteTarget, updated
+from bayplan.apiserver.apply.reset_fields import target_of
 from bayplan.apiserver.apply.typed import Comparison
-from bayplan.apiserver.apply.views import view_of
+from bayplan.apiserver.apply.writes import track_update
 from bayplan.apiserver.codec import Codec
-from bayplan.apiserver.resources import Resource
-from bayplan.apiserver.store import Key
-from bayplan.apiserver.strategy import Object
+from bayplan.apiserver.registry.api_resources import ApiResource
+from bayplan.apiserver.registry.rest_strategy import Object
+from bayplan.apiserver.storage.versioned_store import Key
 
-#: With so many changes to work through, they are worked through at once.
-_MOST_STEPS: Final = 16
-#: Changes that are kept once; beyond, sharing starts anew.
+#: After this many changes they are computed at once.
+_MAX_WRITES: Final = 16
+#: At most this many changes are shared; then sharing starts over.
 _MOST_CHANGES: Final = 4096
-#: Ways to change an object that make nobody the owner of anything.
+#: Subresources whose writes change no ownership.
 _OWNERLESS: Final = ("binding", "eviction")
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
 
-class Step(msgspec.Struct, frozen=True):
-    """One write: who, when, and what it did."""
+class RecordedWrite(msgspec.Struct, frozen=True):
+    """One write: manager, time and effect."""
 
-    manager: Manager
+    manager: FieldManager
     time: str
     change: Comparison
 
 
-class Created(msgspec.Struct, frozen=True):
-    """A creation: who, when, and what was sent, with defaults and before admission, as JSON."""
+class RecordedCreation(msgspec.Struct, frozen=True):
+    """A creation: manager, time, and the object with defaults and before admission, as JSON."""
 
-    manager: Manager
+    manager: FieldManager
     time: str
     sent: bytes
-    resource: Resource
+    resource: ApiResource
 
 
-class _Trail(msgspec.Struct):
-    """The notes about one object: how it began, and what was done to it since."""
+class _WriteLog(msgspec.Struct):
+    """The recorded writes of one object: its creation and the changes since."""
 
-    begin: Created | Managers
-    steps: list[Step]
+    begin: RecordedCreation | Managers
+    writes: list[RecordedWrite]
 
 
-class Ownership:
-    """The notes about all objects."""
+class OwnershipTracker:
+    """The recorded writes of all objects."""
 
-    def __init__(self, codec_of: Callable[[Resource], Codec], now: Callable[[], str]) -> None:
+    def __init__(self, codec_of: Callable[[ApiResource], Codec], now: Callable[[], str]) -> None:
         self._codec_of = codec_of
         self.now = now
-        self._views: dict[tuple[str, str, str], View] = {}
-        self._trails: dict[Key, _Trail] = {}
+        self._targets: dict[tuple[str, str, str], WriteTarget] = {}
+        self._logs: dict[Key, _WriteLog] = {}
         self._changes: dict[bytes, Comparison] = {}
 
-    def view(self, resource: Resource, subresource: str = "") -> View:
-        """How fields of the resource are seen from there."""
+    def target(self, resource: ApiResource, subresource: str = "") -> WriteTarget:
+        """The write target of the resource or of a subresource."""
         name = (resource.api_version, resource.kind, subresource)
         schema = self._codec_of(resource).node
-        view = self._views.get(name)
-        if view is None or view.schema is not schema:
-            view = self._views[name] = view_of(resource, schema, subresource)
-        return view
+        target = self._targets.get(name)
+        if target is None or target.schema is not schema:
+            target = self._targets[name] = target_of(resource, schema, subresource)
+        return target
 
-    # Before a write, while nobody but its author has changed the object.
+    # Before a write.
 
-    def creation(self, resource: Resource, obj: Object, manager: str) -> Created | None:
-        """What to `begin` with once the object is stored."""
+    def creation(self, resource: ApiResource, obj: Object, manager: str) -> RecordedCreation | None:
+        """What to pass to `begin` once the object is stored."""
         if obj["metadata"].get("managedFields"):
-            return None  # made by an apply, which has noted it
-        return Created(Manager.updating(manager, resource.api_version), self.now(), _encode(obj), resource)
+            return None  # created by an apply, which has recorded it
+        return RecordedCreation(
+            FieldManager.updating(manager, resource.api_version), self.now(), _encode(obj), resource
+        )
 
-    def step(
-        self, resource: Resource, key: Key, live: Object, new: Object, manager: str, subresource: str = ""
-    ) -> Step | None:
-        """What to `record` once `new` is stored in place of `live`.
+    def change(
+        self, resource: ApiResource, key: Key, live: Object, new: Object, manager: str, subresource: str = ""
+    ) -> RecordedWrite | None:
+        """What to pass to `record` once `new` has replaced `live`.
 
-        Where managedFields are in the object itself, they are brought up to date in `new` instead.
+        Where managedFields are in the object itself, they are updated in `new` instead.
         """
         if subresource in _OWNERLESS:
             return None
         try:
-            return self._step(self.view(resource, subresource), key, live, new, manager)
-        except ValueError:  # list elements that lack their keys: nobody owns anything of such an object
+            return self._change(self.target(resource, subresource), key, live, new, manager)
+        except ValueError:  # list elements without their keys: such an object has no owners
             new["metadata"].pop("managedFields", None)
             self.forget(key)
             return None
 
-    def _step(self, view: View, key: Key, live: Object, new: Object, manager: str) -> Step | None:
+    def _change(
+        self, target: WriteTarget, key: Key, live: Object, new: Object, manager: str
+    ) -> RecordedWrite | None:
         if live["metadata"].get("managedFields") or new["metadata"].get("managedFields"):
-            track_update(view, self.shown(key, live), new, manager, self.now())
+            track_update(target, self.shown(key, live), new, manager, self.now())
             self.forget(key)
             return None
-        if key not in self._trails:
+        if key not in self._logs:
             return None
-        change = view.compare(live, new)
+        change = target.compare(live, new)
         if not (change.added or change.modified or change.removed):
             return None
-        writer = Manager.updating(manager, view.api_version, view.subresource)
-        return Step(writer, self.now(), self._shared(change))
+        writer = FieldManager.updating(manager, target.api_version, target.subresource)
+        return RecordedWrite(writer, self.now(), self._shared(change))
 
-    # After it.
+    # After a write.
 
-    def begin(self, key: Key, created: Created | None) -> None:
-        """Note a creation."""
+    def begin(self, key: Key, created: RecordedCreation | None) -> None:
+        """Record a creation."""
         if created is None:
             self.forget(key)
         else:
-            self._trails[key] = _Trail(created, [])
+            self._logs[key] = _WriteLog(created, [])
 
-    def record(self, key: Key, step: Step | None) -> None:
-        """Note a change."""
-        trail = self._trails.get(key)
-        if step is None or trail is None:
+    def record(self, key: Key, write: RecordedWrite | None) -> None:
+        """Record a change."""
+        log = self._logs.get(key)
+        if write is None or log is None:
             return
-        last = trail.steps[-1] if trail.steps else None
-        if last is not None and last.manager == step.manager and last.change is step.change:
-            trail.steps[-1] = step  # the same again, a lease say: only the time is new
+        last = log.writes[-1] if log.writes else None
+        if last is not None and last.manager == write.manager and last.change is write.change:
+            log.writes[-1] = write  # the same again, for instance a lease: only the time is new
         else:
-            trail.steps.append(step)
-        if len(trail.steps) > _MOST_STEPS:
-            self._work_out(trail)
+            log.writes.append(write)
+        if len(log.writes) > _MAX_WRITES:
+            self._compute_managers(log)
 
     def forget(self, key: Key) -> None:
-        """The object is gone, or has its managedFields in itself."""
-        self._trails.pop(key, None)
+        """The object is gone, or carries its managedFields itself."""
+        self._logs.pop(key, None)
 
-    # When somebody asks.
+    # On demand.
 
-    def has_notes(self, key: Key) -> bool:
-        return key in self._trails
+    def has_records(self, key: Key) -> bool:
+        return key in self._logs
 
     def shown(self, key: Key, obj: Object) -> Object:
         """The object with its managedFields."""
-        trail = self._trails.get(key)
-        if trail is None or obj["metadata"].get("managedFields"):
+        log = self._logs.get(key)
+        if log is None or obj["metadata"].get("managedFields"):
             return obj
-        managers = self._work_out(trail)
-        if not managers:  # nobody owns anything, and that stays so until somebody applies
+        managers = self._compute_managers(log)
+        if not managers:  # nobody owns anything until the next apply
             self.forget(key)
             return obj
         return {**obj, "metadata": {**obj["metadata"], "managedFields": encode(managers)}}
 
-    def _work_out(self, trail: _Trail) -> Managers:
-        managers = trail.begin
-        if isinstance(managers, Created):
+    def _compute_managers(self, log: _WriteLog) -> Managers:
+        managers = log.begin
+        if isinstance(managers, RecordedCreation):
             zero = self._codec_of(managers.resource).zero()
             try:
-                change = self.view(managers.resource).compare(zero, _decode(managers.sent))
+                change = self.target(managers.resource).compare(zero, _decode(managers.sent))
             except ValueError:
                 change = Comparison()
             managers = updated({}, change, managers.manager, managers.time)
-        for step in trail.steps if managers else ():
-            managers = capped(updated(managers, step.change, step.manager, step.time))
-        trail.begin, trail.steps = managers, []
+        for write in log.writes if managers else ():
+            managers = capped(updated(managers, write.change, write.manager, write.time))
+        log.begin, log.writes = managers, []
         return managers
 
     def _shared(self, change: Comparison) -> Comparison:

@@ -1,8 +1,7 @@
-"""Values seen through their schema: which fields they have, what changed between two, one merged into another.
+"""Values with their schema: which fields they have, and what changed between two.
 
 A value may be absent, which is not the same as null: `ABSENT`. Objects and lists that the schema calls atomic are
-one field. Elements of other lists have names of their own (`fields`), so that they are the same element wherever
-in the list they stand.
+one field. Elements of other lists have names (`fields`), which identify an element wherever it is in the list.
 """
 
 from __future__ import annotations
@@ -12,13 +11,13 @@ from typing import Any, Final
 import msgspec
 
 from bayplan.apiserver.apply.fields import FieldSet, Path, insert, key_element, node, value_element
-from bayplan.apiserver.schema_view import SchemaNode
+from bayplan.apiserver.schema.schema_node import SchemaNode
 
 ABSENT: Final[Any] = msgspec.UNSET
 
 
 class Comparison(msgspec.Struct):
-    """What changed; no field is in two of the sets."""
+    """The difference of two values; no field is in two of the sets."""
 
     removed: FieldSet = {}
     modified: FieldSet = {}
@@ -26,7 +25,7 @@ class Comparison(msgspec.Struct):
 
 
 def element_name(element: Any, schema: SchemaNode) -> str:
-    """The path element of an element of a list; a ValueError says what is wrong with it."""
+    """The path element of a list element; raises ValueError if it has none."""
     if schema.list_type == "set":
         return _name_by_value(element)
     if element is None:
@@ -58,7 +57,7 @@ def _default(schema: SchemaNode, key: str) -> Any:
 
 
 def child_of(schema: SchemaNode, key: str) -> SchemaNode:
-    """The type of a member that is known to be one."""
+    """The type of a member that is known to exist."""
     child = schema.child(key)
     if child is None:
         raise ValueError(f".{key}: field not declared in schema")
@@ -66,7 +65,7 @@ def child_of(schema: SchemaNode, key: str) -> SchemaNode:
 
 
 def is_atomic(value: Any, schema: SchemaNode) -> bool:
-    """Whether an object or a list has one owner, as far as the schema goes: it may allow both."""
+    """Whether an object or a list has one owner, as far as the schema says: it may allow both."""
     return schema.list_type == "atomic" if isinstance(value, list) else schema.is_atomic
 
 
@@ -74,7 +73,7 @@ def is_atomic(value: Any, schema: SchemaNode) -> bool:
 
 
 def field_set(value: Any, schema: SchemaNode) -> FieldSet:
-    """The fields that a value has: leaves, members of maps, elements of lists; not the structs above them."""
+    """The fields of a value: leaves, members of maps, elements of lists; not the structs above them."""
     if is_atomic(value, schema):
         return {}
     if isinstance(value, dict):
@@ -94,7 +93,7 @@ def _fields_of_object(value: dict[str, Any], schema: SchemaNode) -> FieldSet:
 
 
 def _is_leaf(value: Any, schema: SchemaNode) -> bool:
-    """Whether a value is a field by itself. An empty list that could be merged is none: it has nothing to own."""
+    """Whether a value is a field by itself. An empty list that can be merged is not: it has nothing to own."""
     if isinstance(value, list):
         return is_atomic(value, schema)
     return not value or not isinstance(value, dict) or schema.is_atomic
@@ -104,14 +103,14 @@ def _fields_of_list(value: list[Any], schema: SchemaNode) -> FieldSet:
     result: FieldSet = {}
     item = schema.item()
     for name, elements in by_name(value, schema).items():
-        # Of elements with the same name nobody can tell which is which: they are one field.
+        # Elements with the same name cannot be told apart: they are one field.
         found = field_set(elements[0], item) if len(elements) == 1 else {}
         result[name] = node(True, found)
     return result
 
 
 def by_name(elements: list[Any], schema: SchemaNode) -> dict[str, list[Any]]:
-    """The elements by their names; a list may hold several with the same."""
+    """The elements by name; several may have the same."""
     result: dict[str, list[Any]] = {}
     for element in elements:
         result.setdefault(element_name(element, schema), []).append(element)
@@ -122,7 +121,7 @@ def by_name(elements: list[Any], schema: SchemaNode) -> dict[str, list[Any]]:
 
 
 def compare(old: Any, new: Any, schema: SchemaNode) -> Comparison:
-    """What a change from `old` to `new` did."""
+    """The effect of a change from `old` to `new`."""
     result = Comparison({}, {}, {})
     _compare(old, new, schema, (), result)
     return result
@@ -144,7 +143,7 @@ def _compare(old: Any, new: Any, schema: SchemaNode, path: Path, result: Compari
 
 
 def sides(old: Any, new: Any) -> tuple[Any, Any]:
-    """Both values as objects or as lists, whichever one of them is; what is neither has nothing in it."""
+    """Both values as objects or as lists, depending on either; a value of another type counts as empty."""
     kind = dict if isinstance(old, dict) or isinstance(new, dict) else list
     return old if isinstance(old, kind) else kind(), new if isinstance(new, kind) else kind()
 
@@ -174,19 +173,19 @@ def _compare_elements(old: list[Any], new: list[Any], schema: SchemaNode, path: 
     item = schema.item()
     for name in before | after:
         left, right = before.get(name, []), after.get(name, [])
-        place = (*path, name)
+        field_path = (*path, name)
         if len(left) > 1 and len(right) > 1:
             if left != right:
-                insert(result.modified, place)
+                insert(result.modified, field_path)
             continue
-        # A name that was or becomes ambiguous: the element it stood for is another from now on.
-        _compare(only(left), only(right), item, place, result)
+        # A name that was or becomes ambiguous: it stands for another element from now on.
+        _compare(only(left), only(right), item, field_path, result)
         if len(left) > 1:
-            insert(result.removed, place)
+            insert(result.removed, field_path)
         elif len(right) > 1:
-            insert(result.added, place)
+            insert(result.added, field_path)
 
 
 def only(elements: list[Any]) -> Any:
-    """The element, if there is one and no other with its name."""
+    """The element, if it is the only one with its name."""
     return elements[0] if len(elements) == 1 else ABSENT

@@ -1,4 +1,4 @@
-"""Bodies of requests, checked and brought into Go's JSON form; see `compile` for what that is."""
+"""Request bodies, validated against the schema and converted to Go's JSON form (see `compile`)."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from bayplan.apiserver.api_errors import StatusError, bad_request
 from bayplan.apiserver.codec.compile import Compiler, Convert
 from bayplan.apiserver.codec.findings import duplicate_fields, unknown_fields, unrecognized
-from bayplan.apiserver.codec.mismatch import MalformedError, json_type
-from bayplan.apiserver.resources import Resource
-from bayplan.apiserver.schemas import Node, Schemas, published
-from bayplan.apiserver.status import StatusError, bad_request
-from bayplan.apiserver.strategy import Object
+from bayplan.apiserver.codec.mismatch import MalformedValueError, json_type
+from bayplan.apiserver.registry.api_resources import ApiResource
+from bayplan.apiserver.registry.rest_strategy import Object
+from bayplan.apiserver.schema.schemas import DefinitionNode, Schemas, published
 
 __all__ = ["Codec", "Codecs", "Decoded", "duplicate_fields", "unrecognized"]
 
-#: Where kube-apiserver registers its kinds; it says so when one is not.
+#: Where kube-apiserver registers its kinds; its message for an unregistered kind names the file.
 _SCHEME: Final = "pkg/runtime/scheme.go:111"
 _TYPE_META: Final = (
     r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
@@ -25,17 +25,19 @@ _TYPE_META: Final = (
 
 class Decoded(NamedTuple):
     obj: Object
-    #: `unknown field "spec.foo"`, in the order of the body; empty unless asked for.
+    #: `unknown field "spec.foo"`, in the order of the body; empty unless requested.
     unknown: list[str]
 
 
 class Codec:
-    """Reads objects of one kind."""
+    """Decodes objects of one kind."""
 
-    #: Whether a body must say its kind.
+    #: Whether a body must contain its kind.
     needs_kind = False
 
-    def __init__(self, *, api_version: str, kind: str, convert: Convert, node: Node, schemas: Schemas) -> None:
+    def __init__(
+        self, *, api_version: str, kind: str, convert: Convert, node: DefinitionNode, schemas: Schemas
+    ) -> None:
         self.api_version = api_version
         self.kind = kind
         #: The schema, for patches and for apply.
@@ -44,23 +46,23 @@ class Codec:
         self._schemas = schemas
 
     def decode(self, value: object, *, collect_unknown: bool = False) -> Decoded:
-        """The object in Go's form; its `kind` and `apiVersion` may be left out, but not be others."""
+        """The object in Go's form. `kind` and `apiVersion` may be missing, but must not differ."""
         self._check_kind(value)
         unknown: list[str] = []
         try:
             obj: Object = self._convert(value, unknown)
-        except MalformedError as malformed:
+        except MalformedValueError as malformed:
             raise self.refusal(str(malformed)) from None
         obj["kind"] = self.kind
         obj["apiVersion"] = self.api_version
         return Decoded(obj, unknown_fields(self.node, value) if unknown and collect_unknown else [])
 
     def zero(self) -> Object:
-        """An object of which nothing is known: what Go writes of an empty one."""
+        """An empty object as Go writes it."""
         return self.decode({}).obj
 
     def strict_error(self, findings: list[str]) -> StatusError:
-        """What `fieldValidation=Strict` answers to unknown and duplicate fields."""
+        """The error for unknown and duplicate fields with `fieldValidation=Strict`."""
         return self.refusal(f"strict decoding error: {', '.join(findings)}")
 
     def _check_kind(self, value: object) -> None:
@@ -76,7 +78,7 @@ class Codec:
         raise self.refusal(self._no_conversion(kind, api_version), kind, api_version)
 
     def no_object(self, value: object) -> StatusError:
-        """What a body that is something else than an object is answered."""
+        """The error for a body that is not an object."""
         return self._unmarshal_error(value, f"{json_type(value)} into Go value of type {_TYPE_META}")
 
     def _unmarshal_error(self, value: object, why: str) -> StatusError:
@@ -91,20 +93,20 @@ class Codec:
         return f"converting ({version}.{kind}) to ({internal}.{self.kind}): unknown conversion"
 
     def refusal(self, why: str, kind: str = "", api_version: str = "") -> StatusError:
-        """What a body that cannot be read as the kind is answered."""
+        """The error for a body that cannot be decoded as the kind."""
         version = (api_version or self.api_version).rpartition("/")[2]
         return bad_request(f'{kind or self.kind} in version "{version}" cannot be handled as a {self.kind}: {why}')
 
 
 class Codecs:
-    """The codecs of all kinds, made when first needed."""
+    """The codecs of all kinds, compiled on first use."""
 
     def __init__(self, schemas: Schemas | None = None) -> None:
         self.schemas = schemas or published()
         self._compiler = Compiler(self.schemas)
         self._made: dict[tuple[str, str], Codec] = {}
 
-    def of(self, resource: Resource) -> Codec:
+    def of(self, resource: ApiResource) -> Codec:
         """The codec of a built-in resource."""
         return self.of_kind(resource.api_version, resource.kind)
 

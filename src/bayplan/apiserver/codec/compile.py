@@ -1,8 +1,8 @@
-"""Schemas made into functions that bring a decoded JSON value into the form in which Go would write it.
+"""Compiles schemas to functions that convert a decoded JSON value to the form in which Go would write it.
 
-Unknown fields and nulls go; what Go leaves out when it is empty goes; what Go always writes is filled in; numbers,
-quantities and times get their canonical form. The result shares maps of strings and free-form values with the
-input.
+Unknown fields and nulls are dropped, and so is what Go omits when empty; what Go always writes is filled in;
+numbers, quantities and times get their canonical form. The result shares string maps and free-form values with
+the input.
 """
 
 from __future__ import annotations
@@ -10,32 +10,32 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from bayplan.apiserver import schemas
 from bayplan.apiserver.codec import values
 from bayplan.apiserver.codec.mismatch import MismatchError
-from bayplan.apiserver.schemas import Json, Schemas
+from bayplan.apiserver.schema import schemas
+from bayplan.apiserver.schema.schemas import Json, Schemas
 
 #: Takes a value that is not null, and a list to which the names of unknown fields are added.
 Convert: TypeAlias = Callable[[Any, list[str]], Any]
 
 
-class _Type(NamedTuple):
+class _StructType(NamedTuple):
     convert: Convert
-    #: What stands for a null in a list or map, and for an `always` field that is left out.
+    #: Replaces a null in a list or map, and an `always` field that is missing.
     zero: Callable[[], Any]
-    #: As Go calls it.
+    #: Go's name of the type.
     name: str
 
 
-class _Field(NamedTuple):
-    #: The class of a plain value that is taken as it is; unused where there is `convert`.
+class _StructField(NamedTuple):
+    #: The class of a plain value that is taken unchanged; unused if there is a `convert`.
     plain: type | None
     convert: Convert | None
     keeps_zero: bool
 
 
-def _scalar(convert: Callable[[Any], Any], zero: Any, name: str) -> _Type:
-    return _Type(lambda value, unknown: convert(value), lambda: zero, name)
+def _scalar(convert: Callable[[Any], Any], zero: Any, name: str) -> _StructType:
+    return _StructType(lambda value, unknown: convert(value), lambda: zero, name)
 
 
 _STRING: Final = _scalar(values.text, "", "string")
@@ -60,32 +60,32 @@ _PLAIN: Final = {id(_STRING): str, id(_BOOLEAN): bool}
 
 
 class Compiler:
-    """Makes one function for each definition, when it is first needed."""
+    """Compiles one function for each definition, on first use."""
 
     def __init__(self, published: Schemas) -> None:
         self._schemas = published
-        self._structs: dict[str, _Type] = {}
+        self._structs: dict[str, _StructType] = {}
 
     def struct(self, definition: str) -> Convert:
         return self._struct(definition).convert
 
-    def _struct(self, definition: str) -> _Type:
+    def _struct(self, definition: str) -> _StructType:
         made = self._structs.get(definition)
         return made if made is not None else self._make_struct(definition)
 
-    def _make_struct(self, definition: str) -> _Type:
-        fields: dict[str, _Field] = {}
+    def _make_struct(self, definition: str) -> _StructType:
+        fields: dict[str, _StructField] = {}
         always: Json = {}
         nested: list[tuple[str, Callable[[], Any]]] = []
         *_, version, name = definition.split(".")
         convert = _struct_converter(name, f"{version}.{name}", fields, always, nested)
-        made = _Type(convert, lambda: convert({}, []), f"{version}.{name}")
-        # Filed before its fields are made: some definitions contain themselves.
+        made = _StructType(convert, lambda: convert({}, []), f"{version}.{name}")
+        # Registered before its fields are compiled: some definitions contain themselves.
         self._structs[definition] = made
         form = self._schemas.form(definition)
         for field, schema in self._schemas.definitions[definition].get("properties", {}).items():
             type_ = self._type(schema)
-            fields[field] = _Field(_PLAIN.get(id(type_)), type_.convert, _keeps_zero(field, schema, form))
+            fields[field] = _StructField(_PLAIN.get(id(type_)), type_.convert, _keeps_zero(field, schema, form))
             if id(type_) in _PLAIN:
                 fields[field] = fields[field]._replace(convert=None)
             if field in form.always:
@@ -94,11 +94,10 @@ class Compiler:
                 always[field] = None
         return made
 
-    def _type(self, schema: Json) -> _Type:
+    def _type(self, schema: Json) -> _StructType:
         if "$ref" in schema:
             return self._referred(schema["$ref"].rpartition("/")[2])
         kind = schema.get("type", "")
-        kind = kind[0] if isinstance(kind, list) else kind
         if kind == "array":
             return _list(self._type(schema["items"]))
         if kind == "object":
@@ -110,15 +109,15 @@ class Compiler:
             return _BOOLEAN
         return _NUMBERS[schema.get("format", "double")]
 
-    def _referred(self, definition: str) -> _Type:
+    def _referred(self, definition: str) -> _StructType:
         if definition in _SPECIAL:
             return _SPECIAL[definition]
         if definition in schemas.ANYTHING:
             return self._either(definition)
         return self._struct(definition)
 
-    def _either(self, definition: str) -> _Type:
-        """The three types of a CustomResourceDefinition's schema that take one thing or another."""
+    def _either(self, definition: str) -> _StructType:
+        """The three union types in a CustomResourceDefinition's schema."""
         props = self._struct(schemas.PROPS)
 
         def convert(value: Any, unknown: list[str]) -> Any:
@@ -128,11 +127,11 @@ class Compiler:
                 return [props.convert(item, unknown) for item in value]
             return value
 
-        return _Type(convert, lambda: None, props.name)
+        return _StructType(convert, lambda: None, props.name)
 
 
-def _keeps_zero(field: str, schema: Json, form: schemas.Form) -> bool:
-    """Whether a zero that was given is written. Empty lists and maps never are: storage forgets them."""
+def _keeps_zero(field: str, schema: Json, form: schemas.GoForm) -> bool:
+    """Whether a given zero is written. Empty lists and maps never are: storage drops them."""
     if "$ref" in schema:
         return field not in form.omitzero
     kind = schema.get("type", "")
@@ -142,7 +141,7 @@ def _keeps_zero(field: str, schema: Json, form: schemas.Form) -> bool:
 
 
 def _fill_always(
-    field: str, schema: Json, type_: _Type, always: Json, nested: list[tuple[str, Callable[[], Any]]]
+    field: str, schema: Json, type_: _StructType, always: Json, nested: list[tuple[str, Callable[[], Any]]]
 ) -> None:
     definition = schema.get("$ref", "").rpartition("/")[2]
     if definition and definition not in _SPECIAL:
@@ -154,7 +153,11 @@ def _fill_always(
 
 
 def _struct_converter(
-    name: str, go_type: str, fields: dict[str, _Field], always: Json, nested: list[tuple[str, Callable[[], Any]]]
+    name: str,
+    go_type: str,
+    fields: dict[str, _StructField],
+    always: Json,
+    nested: list[tuple[str, Callable[[], Any]]],
 ) -> Convert:
     def convert(value: Any, unknown: list[str]) -> Any:
         if value.__class__ is not dict:
@@ -177,7 +180,7 @@ def _struct_converter(
                 if item or keeps_zero:
                     out[key] = item
         except MismatchError as mismatch:
-            mismatch.stands_in(name, key)
+            mismatch.add_context(name, key)
             raise
         for key, zero in nested:
             if key not in out:
@@ -187,7 +190,7 @@ def _struct_converter(
     return convert
 
 
-def _list(item: _Type) -> _Type:
+def _list(item: _StructType) -> _StructType:
     convert_item, zero, name = item.convert, item.zero, f"[]{item.name}"
 
     def convert(value: Any, unknown: list[str]) -> Any:
@@ -195,10 +198,10 @@ def _list(item: _Type) -> _Type:
             raise MismatchError(value, name)
         return [zero() if each is None else convert_item(each, unknown) for each in value]
 
-    return _Type(_unless_all_text(list, convert) if item is _STRING else convert, lambda: None, name)
+    return _StructType(_unless_all_text(list, convert) if item is _STRING else convert, lambda: None, name)
 
 
-def _map(item: _Type) -> _Type:
+def _map(item: _StructType) -> _StructType:
     convert_item, zero, name = item.convert, item.zero, f"map[string]{item.name}"
 
     def convert(value: Any, unknown: list[str]) -> Any:
@@ -206,11 +209,11 @@ def _map(item: _Type) -> _Type:
             raise MismatchError(value, name)
         return {key: zero() if each is None else convert_item(each, unknown) for key, each in value.items()}
 
-    return _Type(_unless_all_text(dict, convert) if item is _STRING else convert, lambda: None, name)
+    return _StructType(_unless_all_text(dict, convert) if item is _STRING else convert, lambda: None, name)
 
 
 def _unless_all_text(expected: type, convert: Convert) -> Convert:
-    """The short way of labels and arguments: text all through is taken as it is."""
+    """Fast path for labels and arguments: a value that is all text is taken unchanged."""
 
     def shorter(value: Any, unknown: list[str]) -> Any:
         fits: bool = value.__class__ is expected

@@ -1,4 +1,4 @@
-"""What is wrong with a body although it can be read: unknown and duplicate fields, named by their places."""
+"""Strictness errors of a body that can be decoded: unknown and duplicate fields, with their paths."""
 
 from __future__ import annotations
 
@@ -7,42 +7,42 @@ from typing import Any
 
 import msgspec
 
-from bayplan.apiserver.schemas import Node
-from bayplan.apiserver.status import StatusError, bad_request
+from bayplan.apiserver.api_errors import StatusError, bad_request
+from bayplan.apiserver.schema.schemas import DefinitionNode
 
-#: So many bytes of a body are quoted.
+#: At most this many bytes of a body are quoted.
 _QUOTED = 30
 
 
-def unknown_fields(node: Node, value: object, place: str = "") -> list[str]:
+def unknown_fields(node: DefinitionNode, value: object, field_path: str = "") -> list[str]:
     """`unknown field "spec.foo"` for every field that the schema does not have, in the order of the body."""
-    return [f'unknown field "{found}"' for found in _unknown(node, value, place)]
+    return [f'unknown field "{found}"' for found in _unknown(node, value, field_path)]
 
 
-def _unknown(node: Node, value: object, place: str) -> list[str]:
+def _unknown(node: DefinitionNode, value: object, field_path: str) -> list[str]:
     if not node.kind:
         return []
     if isinstance(value, list):
         item = node.item()
-        return [found for i, each in enumerate(value) for found in _unknown(item, each, f"{place}[{i}]")]
+        return [found for i, each in enumerate(value) for found in _unknown(item, each, f"{field_path}[{i}]")]
     if not isinstance(value, dict):
         return []
     found: list[str] = []
     for key, each in value.items():
-        inner = f"{place}.{key}" if place else key
+        inner = f"{field_path}.{key}" if field_path else key
         child = node.child(key)
         found += [inner] if child is None else _unknown(child, each, inner)
     return found
 
 
 def duplicate_fields(body: bytes, decoded: object) -> list[str]:
-    """`duplicate field "metadata.name"` for every field that a JSON body gives twice."""
-    # Clients write as msgspec does, nearly always; a body that is equal to its second writing has no duplicates.
+    """`duplicate field "metadata.name"` for every field that a JSON body sets twice."""
+    # Most clients write JSON as msgspec does; a body equal to its re-encoding has no duplicates.
     if msgspec.json.encode(decoded) == body.rstrip() or not _has_duplicates(body):
         return []
     found: list[str] = []
     _duplicates(json.loads(body, object_pairs_hook=_Pairs), "", found)
-    return [f'duplicate field "{place}"' for place in found]
+    return [f'duplicate field "{field_path}"' for field_path in found]
 
 
 def _has_duplicates(body: bytes) -> bool:
@@ -59,25 +59,25 @@ def _has_duplicates(body: bytes) -> bool:
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """An object with all that was written."""
+    """An object with all its members, duplicates included."""
 
 
-def _duplicates(value: object, place: str, found: list[str]) -> None:
+def _duplicates(value: object, field_path: str, found: list[str]) -> None:
     if isinstance(value, _Pairs):
         seen: set[str] = set()
         for key, each in value:
-            inner = f"{place}.{key}" if place else key
+            inner = f"{field_path}.{key}" if field_path else key
             if key in seen and inner not in found:
                 found.append(inner)
             seen.add(key)
             _duplicates(each, inner, found)
     elif isinstance(value, list):
         for i, each in enumerate(value):
-            _duplicates(each, f"{place}[{i}]", found)
+            _duplicates(each, f"{field_path}[{i}]", found)
 
 
 def unrecognized(kind: str, why: str, body: bytes) -> StatusError:
-    """A body that is no object at all."""
+    """The error for a body that is not an object."""
     return bad_request(f"the object provided is unrecognized (must be of type {kind}): {why} ({_summary(body)})")
 
 

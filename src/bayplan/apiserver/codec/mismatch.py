@@ -1,4 +1,4 @@
-"""A value of a wrong type, in the words of Go's decoder."""
+"""Type errors of values, in the words of Go's decoder."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ _NAMES: Final = {str: "string", bool: "bool", int: "number", float: "number", li
 _NUMBERS: Final = frozenset({"int32", "int64", "float64"})
 
 
-class MalformedError(ValueError):
-    """A value that its type refuses, with a text of the type's own (a quantity, a time)."""
+class MalformedValueError(ValueError):
+    """A value that its type refuses with a message of its own (a quantity, a time)."""
 
 
-class MismatchError(MalformedError):
-    """A value whose JSON type does not fit; structs on the way out add where it stands."""
+class MismatchError(MalformedValueError):
+    """A value with the wrong JSON type; each enclosing struct adds its name and path."""
 
     def __init__(self, value: object, expected: str) -> None:
         super().__init__()
@@ -22,7 +22,7 @@ class MismatchError(MalformedError):
         self._struct = ""
         self._path: list[str] = []
 
-    def stands_in(self, struct: str, field: str) -> None:
+    def add_context(self, struct: str, field: str) -> None:
         """Called from the inside out; Go names the innermost struct and the whole path."""
         self._struct = self._struct or struct
         self._path.insert(0, field)
@@ -33,7 +33,7 @@ class MismatchError(MalformedError):
         return f"json: cannot unmarshal {self._shown()} into {place} of type {self._expected}"
 
     def _shown(self) -> str:
-        # A number that would not fit is shown, one where no number is expected is not.
+        # A number that is out of range is shown; one where no number is expected is not.
         name = json_type(self._value)
         return f"number {self._value}" if name == "number" and self._expected in _NUMBERS else name
 

@@ -1,7 +1,7 @@
 """Single values as Go reads and writes them: numbers, quantities, times, int-or-strings, bytes.
 
 Each function takes a decoded JSON value (never null) and gives what Go would write for it, or raises
-`MalformedError`.
+`MalformedValueError`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Final
 
-from bayplan.apiserver.codec.mismatch import MalformedError, MismatchError
-from bayplan.model.quantity import Quantity
-from bayplan.model.quantity_text import QuantityError
+from bayplan.apiserver.codec.mismatch import MalformedValueError, MismatchError
+from bayplan.model.quantity import Quantity, QuantityError
 
 _QUANTITY_RULE: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -74,7 +73,7 @@ def quantity(value: Any) -> str:
     """The canonical form: `1000m` becomes `1`, 0.5 becomes `500m`."""
     if value.__class__ is str or value.__class__ is int or value.__class__ is float:
         return _canonical(value)
-    raise MalformedError(_QUANTITY_RULE)
+    raise MalformedValueError(_QUANTITY_RULE)
 
 
 @lru_cache(maxsize=65536, typed=True)
@@ -82,7 +81,7 @@ def _canonical(value: str | int | float) -> str:
     try:
         return str(Quantity.parse(value))
     except QuantityError:
-        raise MalformedError(_QUANTITY_RULE) from None
+        raise MalformedValueError(_QUANTITY_RULE) from None
 
 
 def time(value: Any) -> str | None:
@@ -101,14 +100,16 @@ def _in_utc(value: str, pattern: re.Pattern[str], precision: str, layout: str) -
     try:
         moment = datetime.fromisoformat("".join(found.groups()) if found else "").astimezone(UTC)
     except (ValueError, OverflowError):
-        raise MalformedError(f'parsing time "{value}" as "{layout}": cannot parse "{value}" as "2006"') from None
+        raise MalformedValueError(
+            f'parsing time "{value}" as "{layout}": cannot parse "{value}" as "2006"'
+        ) from None
     return None if moment == _ZERO_TIME else moment.replace(tzinfo=None).isoformat(timespec=precision) + "Z"
 
 
 def octets(value: Any) -> str:
-    """Standard base64; Go skips line ends when it reads."""
+    """Standard base64; Go ignores line ends when it decodes."""
     plain = text(value, "[]uint8").replace("\r", "").replace("\n", "")
     try:
         return base64.b64encode(base64.b64decode(plain, validate=True)).decode()
     except (binascii.Error, ValueError):
-        raise MalformedError("illegal base64 data at input byte 0") from None
+        raise MalformedValueError("illegal base64 data at input byte 0") from None

@@ -1,6 +1,6 @@
-"""CustomResourceDefinitions and the resources they make.
+"""CustomResourceDefinitions and the resources they define.
 
-A definition takes effect with the request that writes it: what the controllers of kube-apiserver do a moment later
+A definition takes effect with the request that writes it: what kube-apiserver's controllers do a moment later
 (accept names, establish, delete the objects of a deleted definition) is done by `settle` before the next request.
 """
 
@@ -10,15 +10,15 @@ from collections.abc import Callable
 from typing import Final
 
 from bayplan.apiserver.codec import Codec
+from bayplan.apiserver.custom.custom_kinds import CustomKind, kinds_of
 from bayplan.apiserver.custom.definitions import CLEANUP, DefinitionStrategy, accept_names
-from bayplan.apiserver.custom.kinds import CustomKind, kinds_of
-from bayplan.apiserver.exchange import Request
-from bayplan.apiserver.registry import Registry
-from bayplan.apiserver.resources import Resource, ResourceTable
-from bayplan.apiserver.schemas import Json, Schemas
-from bayplan.apiserver.store import Entry
-from bayplan.apiserver.strategy import Object, Strategy
-from bayplan.apiserver.tables import Printer
+from bayplan.apiserver.registry.api_resources import ApiResource, ResourceTable
+from bayplan.apiserver.registry.resource_registry import ResourceRegistry
+from bayplan.apiserver.registry.rest_strategy import Object, RestStrategy
+from bayplan.apiserver.schema.schemas import Json, Schemas
+from bayplan.apiserver.storage.versioned_store import StoredObject
+from bayplan.apiserver.tables import TablePrinter
+from bayplan.apiserver.transport.api_messages import ApiRequest
 
 _PREFIX: Final = "/apis/apiextensions.k8s.io/"
 _PLACE: Final = ("apiextensions.k8s.io", "v1", "customresourcedefinitions")
@@ -26,7 +26,7 @@ _READS: Final = ("GET", "HEAD")
 
 
 class CustomResources:
-    """Finds what belongs to a custom resource, and keeps it in step with the definitions in the store."""
+    """Codecs, strategies and tables of custom resources, in step with the definitions in the store."""
 
     def __init__(self, table: ResourceTable, schemas: Schemas, now: Callable[[], str]) -> None:
         self._table = table
@@ -34,47 +34,47 @@ class CustomResources:
         self._now = now
         self._definitions = DefinitionStrategy(now)
         self._kinds: dict[tuple[str, str, str], CustomKind] = {}
-        #: Of each definition: the version of it that is in effect.
+        #: The version of each definition that is in effect.
         self._in_effect: dict[str, int] = {}
         self._some_terminate = False
 
-    # --- what belongs to a resource ---------------------------------------------------------------
+    # --- lookups ----------------------------------------------------------------------------------
 
-    def codec_of(self, resource: Resource) -> Codec:
+    def codec_of(self, resource: ApiResource) -> Codec:
         return self._kind(resource).codec
 
-    def has_rules_for(self, resource: Resource) -> bool:
-        """Whether it is a custom resource, or CustomResourceDefinition itself."""
+    def has_rules_for(self, resource: ApiResource) -> bool:
+        """Whether this is a custom resource, or CustomResourceDefinition itself."""
         return resource.custom or resource.group == _PLACE[0]
 
-    def strategy_of(self, resource: Resource) -> Strategy:
+    def strategy_of(self, resource: ApiResource) -> RestStrategy:
         return self._kind(resource).strategy if resource.custom else self._definitions
 
-    def printer_of(self, resource: Resource) -> Printer:
+    def printer_of(self, resource: ApiResource) -> TablePrinter:
         return self._kind(resource).printer
 
-    def schema_of(self, resource: Resource) -> Json:
+    def schema_of(self, resource: ApiResource) -> Json:
         return self._kind(resource).schema
 
-    def scale_of(self, resource: Resource) -> Json:
+    def scale_of(self, resource: ApiResource) -> Json:
         """The JSON paths of the scale subresource."""
         return self._kind(resource).scale
 
-    def _kind(self, resource: Resource) -> CustomKind:
+    def _kind(self, resource: ApiResource) -> CustomKind:
         return self._kinds[(resource.group, resource.version, resource.plural)]
 
     # --- in step with the store -------------------------------------------------------------------
 
-    def concerns(self, request: Request) -> bool:
-        """Whether there may be something to settle after a request."""
+    def concerns(self, request: ApiRequest) -> bool:
+        """Whether a request may have left something to settle."""
         if request.method in _READS:
             return False
         return self._some_terminate or request.path.startswith(_PREFIX)
 
-    def settle(self, registry: Registry) -> None:
-        """Do what is to be done about definitions that are new, changed or deleted."""
+    def settle(self, registry: ResourceRegistry) -> None:
+        """Process definitions that are new, changed or deleted."""
         resource = self._table.find(*_PLACE)
-        assert resource is not None  # noqa: S101  the catalogue has it
+        assert resource is not None  # noqa: S101  it is built in
         self._some_terminate = False
         entries = registry.store.list(resource.stored_as)
         definitions = [registry.decoded(resource, entry) for entry in entries]
@@ -85,10 +85,12 @@ class CustomResources:
                 others = [other for other in definitions if other is not definition]
                 self._establish(registry, resource, definition, others)
 
-    def _establish(self, registry: Registry, resource: Resource, definition: Object, others: list[Object]) -> None:
+    def _establish(
+        self, registry: ResourceRegistry, resource: ApiResource, definition: Object, others: list[Object]
+    ) -> None:
         group = definition["spec"]["group"]
-        rivals = [other for other in others if other["spec"]["group"] == group]
-        established = accept_names(definition, rivals, self._now())
+        siblings = [other for other in others if other["spec"]["group"] == group]
+        established = accept_names(definition, siblings, self._now())
         entry = registry.write(resource, definition)
         self._in_effect[entry.key.name] = entry.version
         self._withdraw(definition)
@@ -96,22 +98,24 @@ class CustomResources:
             self._serve(definition)
 
     def _serve(self, definition: Object) -> None:
-        """Put the definition's resources on the table."""
+        """Add the definition's resources to the table."""
         for kind in kinds_of(definition, self._schemas):
             row = kind.resource
             self._kinds[(row.group, row.version, row.plural)] = kind
             self._table.add(row)
 
     def _withdraw(self, definition: Object) -> None:
-        """Take the definition's resources off the table."""
+        """Remove the definition's resources from the table."""
         group, plural = definition["spec"]["group"], definition["spec"]["names"]["plural"]
-        for place in [place for place in self._kinds if (place[0], place[2]) == (group, plural)]:
-            del self._kinds[place]
-            self._table.remove(*place)
+        for key in [key for key in self._kinds if (key[0], key[2]) == (group, plural)]:
+            del self._kinds[key]
+            self._table.remove(*key)
 
-    def _terminate(self, registry: Registry, resource: Resource, entry: Entry, definition: Object) -> None:
+    def _terminate(
+        self, registry: ResourceRegistry, resource: ApiResource, entry: StoredObject, definition: Object
+    ) -> None:
         if entry.key.name not in self._in_effect:
-            # After a restart in the middle of it.
+            # After a restart during the deletion.
             self._serve(definition)
         if self._clean_up(registry, definition):
             self._some_terminate = True
@@ -125,10 +129,10 @@ class CustomResources:
         else:
             registry.remove(resource, entry)
 
-    def _clean_up(self, registry: Registry, definition: Object) -> bool:
-        """Delete the objects of a definition; whether some are held by finalizers."""
+    def _clean_up(self, registry: ResourceRegistry, definition: Object) -> bool:
+        """Delete the objects of a definition; returns whether finalizers hold some of them."""
         group, plural = definition["spec"]["group"], definition["spec"]["names"]["plural"]
-        kind = next((kind for place, kind in self._kinds.items() if (place[0], place[2]) == (group, plural)), None)
+        kind = next((kind for key, kind in self._kinds.items() if (key[0], key[2]) == (group, plural)), None)
         if kind is None:
             return False
         for entry in registry.store.list(kind.resource.stored_as):

@@ -1,21 +1,21 @@
-"""The kind CustomResourceDefinition: defaults, rules, and the conditions that its controllers would set."""
+"""The kind CustomResourceDefinition: defaults, validation, and the conditions that its controllers would set."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from bayplan.apiserver.custom.definition_rules import changed_definition_causes, definition_causes
-from bayplan.apiserver.custom.schema_rules import schema_warnings
-from bayplan.apiserver.schemas import Json
-from bayplan.apiserver.status import Cause
-from bayplan.apiserver.strategy import Object, StatusStrategy
+from bayplan.apiserver.api_errors import StatusCause
+from bayplan.apiserver.custom.definition_validation import changed_definition_causes, definition_causes
+from bayplan.apiserver.custom.schema_validation import schema_warnings
+from bayplan.apiserver.registry.rest_strategy import Object, StatusStrategy
+from bayplan.apiserver.schema.schemas import Json
 
 CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
 
 
 class DefinitionStrategy(StatusStrategy):
-    """See `strategy`; `now` is the time as metadata has it."""
+    """See `rest_strategy`; `now` is the current time as metadata writes it."""
 
     is_terminated_first = True
     returns_deleted = True
@@ -34,21 +34,21 @@ class DefinitionStrategy(StatusStrategy):
 
     def prepare_create(self, obj: Object) -> None:
         obj["status"] = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": None}
-        _note_stored_version(obj)
+        _record_stored_version(obj)
 
     def prepare_update(self, new: Object, old: Object) -> None:
         super().prepare_update(new, old)
-        _note_stored_version(new)
+        _record_stored_version(new)
 
-    def validate(self, obj: Object) -> list[Cause]:
+    def validate(self, obj: Object) -> list[StatusCause]:
         return list(definition_causes(obj))
 
-    def validate_update(self, new: Object, old: Object) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object) -> list[StatusCause]:
         return list(changed_definition_causes(new, old))
 
     def warnings(self, obj: Object, old: Object | None) -> list[str]:
-        found = dict.fromkeys(_unheeded(obj))
-        known = set(_unheeded(old)) if old else set()
+        found = dict.fromkeys(_ineffective_fields(obj))
+        known = set(_ineffective_fields(old)) if old else set()
         return [warning for warning in found if warning not in known]
 
     def prepare_delete(self, obj: Object) -> None:
@@ -59,14 +59,14 @@ class DefinitionStrategy(StatusStrategy):
         set_condition(obj, "Terminating", "True", "InstanceDeletionPending", message, self._now())
 
 
-def _note_stored_version(obj: Object) -> None:
+def _record_stored_version(obj: Object) -> None:
     stored = obj["status"].get("storedVersions") or []
     storage = [version["name"] for version in obj["spec"].get("versions") or () if version.get("storage")]
     obj["status"]["storedVersions"] = stored + [name for name in storage[:1] if name not in stored] or None
 
 
-def _unheeded(obj: Object) -> Iterable[str]:
-    """What is accepted although nobody here will act on it."""
+def _ineffective_fields(obj: Object) -> Iterable[str]:
+    """Warnings for what is accepted but has no effect here."""
     if (obj["spec"].get("conversion") or {}).get("strategy") == "Webhook":
         yield "spec.conversion.webhook: not called by this server; objects are the same in every version"
     for i, version in enumerate(obj["spec"].get("versions") or ()):
@@ -75,7 +75,7 @@ def _unheeded(obj: Object) -> Iterable[str]:
 
 
 def set_condition(obj: Object, kind: str, status: str, reason: str, message: str, now: str) -> None:
-    """Set one condition of a definition; its time is that of the last change of its status."""
+    """Set one condition of a definition; its time is the last change of its status."""
     conditions = obj["status"].get("conditions") or []
     old: Json = next((each for each in conditions if each["type"] == kind), {})
     changed = old.get("lastTransitionTime", now) if old.get("status") == status else now
@@ -88,7 +88,7 @@ def set_condition(obj: Object, kind: str, status: str, reason: str, message: str
 
 
 def accept_names(obj: Object, others: Iterable[Object], now: str) -> bool:
-    """Take the definition's names unless others of its group have them; whether it is established then."""
+    """Accept the definition's names unless another of its group has them; returns whether it is established."""
     conflict = _conflict(obj, others)
     if conflict:
         reason, name = conflict

@@ -1,4 +1,4 @@
-"""Formats of strings that schemas of custom resources may ask for."""
+"""String formats that schemas of custom resources may require."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Final
 from urllib.parse import urlparse
 
-from bayplan.apiserver.codec.mismatch import MalformedError
+from bayplan.apiserver.codec.mismatch import MalformedValueError
 from bayplan.apiserver.codec.values import time
-from bayplan.apiserver.names import label_errors, subdomain_errors
+from bayplan.apiserver.validation.name_validation import label_errors, subdomain_errors
 
 _UUID: Final = r"[0-9a-f]{8}-?[0-9a-f]{4}-?%s[0-9a-f]{3}-?%s[0-9a-f]{3}-?[0-9a-f]{12}"
 _PATTERNS: Final = {
@@ -33,7 +33,7 @@ def _parses(parse: Callable[[str], object]) -> Callable[[str], bool]:
     def fits(text: str) -> bool:
         try:
             parse(text)
-        except (ValueError, MalformedError, binascii.Error):
+        except (ValueError, MalformedValueError, binascii.Error):
             return False
         return True
 
@@ -57,7 +57,7 @@ _CHECKS: Final[dict[str, Callable[[str], bool]]] = {
     "k8s-short-name": lambda text: not label_errors(text),
     "k8s-long-name": lambda text: not subdomain_errors(text, prefix=False),
 }
-#: Known, and taken as any text or number.
+#: Known formats that any text or number satisfies.
 _UNCHECKED: Final = {"bsonobjectid", "creditcard", "double", "float", "int32", "int64"} | {
     "isbn",
     "isbn10",
@@ -70,6 +70,6 @@ RECOGNIZED: Final = frozenset({*_CHECKS, *_UNCHECKED})
 
 
 def fits_format(text: str, format_: str) -> bool:
-    """Whether a text has the format; every text has one that is not known."""
+    """Whether a text has the format; an unknown format accepts every text."""
     check = _CHECKS.get(format_)
     return check is None or check(text)

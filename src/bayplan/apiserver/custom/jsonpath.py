@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-#: From one value to those that a step leads to.
+#: From one value to the values that a step selects.
 _Step: TypeAlias = Callable[[Any], Iterator[Any]]
 
 _TOKEN: Final = re.compile(

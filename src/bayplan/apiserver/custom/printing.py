@@ -1,44 +1,44 @@
-"""Columns of custom resources: `additionalPrinterColumns`, or the age."""
+"""Table columns of custom resources: `additionalPrinterColumns`, or the age."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from bayplan.apiserver.custom import jsonpath
-from bayplan.apiserver.schemas import Json
-from bayplan.apiserver.tables import Column, Printer
+from bayplan.apiserver.schema.schemas import Json
+from bayplan.apiserver.tables import TableColumn, TablePrinter
 from bayplan.apiserver.tables.cells import Cells, since
 
 _AGE: Final = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 
 
-def printer_of_version(version: Json) -> Printer:
+def printer_of_version(version: Json) -> TablePrinter:
     """The printer of one version of a CustomResourceDefinition."""
-    told = version.get("additionalPrinterColumns") or [_AGE]
-    columns = [Column("Name", format="name"), *map(_column, told)]
+    definition = version.get("additionalPrinterColumns") or [_AGE]
+    columns = [TableColumn("Name", format="name"), *map(_column, definition)]
 
     def cells(obj: Json, now: float) -> Cells:
-        return [obj["metadata"]["name"], *(_cell(each, obj, now) for each in told)]
+        return [obj["metadata"]["name"], *(_cell(each, obj, now) for each in definition)]
 
-    return Printer(tuple(columns), cells)
+    return TablePrinter(tuple(columns), cells)
 
 
-def _column(told: Json) -> Column:
-    return Column(
-        told["name"],
-        type=told["type"],
-        format=told.get("format", ""),
-        description=told.get("description", ""),
-        priority=told.get("priority", 0),
+def _column(definition: Json) -> TableColumn:
+    return TableColumn(
+        definition["name"],
+        type=definition["type"],
+        format=definition.get("format", ""),
+        description=definition.get("description", ""),
+        priority=definition.get("priority", 0),
     )
 
 
-def _cell(told: Json, obj: Json, now: float) -> Any:
-    found = jsonpath.find(told["jsonPath"], obj)
+def _cell(definition: Json, obj: Json, now: float) -> Any:
+    found = jsonpath.find(definition["jsonPath"], obj)
     if not found:
         return None
     value = found[0]
-    match told["type"]:
+    match definition["type"]:
         case "string":
             return jsonpath.as_text(value)
         case "date":

@@ -1,4 +1,4 @@
-"""Objects of custom resources brought into the form of their schema: pruned, without nulls, with defaults."""
+"""Conforms custom objects to their schema: pruned, without nulls, with defaults."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ import copy
 from typing import Any, Final
 
 from bayplan.apiserver.codec.values import number
-from bayplan.apiserver.schemas import Json
+from bayplan.apiserver.schema.schemas import Json
 
-#: What every object has, and an embedded one too, whatever the schema says.
+#: Fields that every object has, embedded ones included, whatever the schema says.
 OBJECT_FIELDS: Final = ("apiVersion", "kind", "metadata")
 _PRESERVES: Final = "x-kubernetes-preserve-unknown-fields"
 _EMBEDDED: Final = "x-kubernetes-embedded-resource"
 
 
-def conformed(schema: Json, value: Any, unknown: list[str], place: str = "") -> Any:
-    """The value with only what the schema knows; the places of what it does not know are added to `unknown`."""
+def conformed(schema: Json, value: Any, unknown: list[str], field_path: str = "") -> Any:
+    """The value with only the fields of the schema; paths of unknown fields are added to `unknown`."""
     if isinstance(value, dict):
-        return _conformed_object(schema, value, unknown, place)
+        return _conformed_object(schema, value, unknown, field_path)
     if isinstance(value, list):
         items = schema.get("items") or {_PRESERVES: True}
-        return [conformed(items, each, unknown, f"{place}[{i}]") for i, each in enumerate(value)]
-    # JSON has one kind of number; Go writes 4.0 as 4.
+        return [conformed(items, each, unknown, f"{field_path}[{i}]") for i, each in enumerate(value)]
+    # JSON has one number type; Go writes 4.0 as 4.
     return number(value) if isinstance(value, float) else value
 
 
-def _conformed_object(schema: Json, value: Json, unknown: list[str], place: str) -> Json:
-    is_object = not place or schema.get(_EMBEDDED)
+def _conformed_object(schema: Json, value: Json, unknown: list[str], field_path: str) -> Json:
+    is_object = not field_path or schema.get(_EMBEDDED)
     out: Json = {}
     for key, item in value.items():
-        inner = f"{place}.{key}" if place else key
+        inner = f"{field_path}.{key}" if field_path else key
         if is_object and key in OBJECT_FIELDS:
             out[key] = item
             continue

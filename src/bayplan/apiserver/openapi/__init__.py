@@ -1,7 +1,7 @@
-"""OpenAPI of what is served: v3 by group and version, with hashes for caches, and v2 in one document.
+"""The OpenAPI documents of the served resources: v3 by group and version, with hashes for caches, and v2 as one.
 
-Made for `kubectl explain`, for clients that look up how lists merge or whether a parameter is known, and for
-generators of models. JSON only: kubectl asks for nothing else since it reads v3.
+For `kubectl explain`, for clients that look up merge keys or supported parameters, and for model generators. JSON
+only: kubectl requests nothing else since it reads v3.
 """
 
 from __future__ import annotations
@@ -12,58 +12,58 @@ from typing import Final
 
 import msgspec
 
-from bayplan.apiserver.exchange import Request, Response
-from bayplan.apiserver.openapi.components import PLACES, Components, custom_definition
-from bayplan.apiserver.openapi.paths import Paths
-from bayplan.apiserver.resources import Resource, ResourceTable
-from bayplan.apiserver.schemas import Json, Schemas
+from bayplan.apiserver.openapi.components import PLACES, OpenApiComponents, custom_definition
+from bayplan.apiserver.openapi.openapi_paths import OpenApiPaths
+from bayplan.apiserver.registry.api_resources import ApiResource, ResourceTable
+from bayplan.apiserver.schema.schemas import Json, Schemas
+from bayplan.apiserver.transport.api_messages import ApiRequest, ApiResponse
 
 _INFO: Final = {"title": "Kubernetes", "version": "1.36"}
 _PREFIX: Final = "/openapi/"
 _INDEX: Final = "/openapi/v3"
 _V2: Final = "/openapi/v2"
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
-#: What requests and answers of every resource may be.
+#: Bodies that requests and responses of every resource may have.
 _COMMON: Final = tuple(_META + name for name in ("DeleteOptions", "Patch", "Status", "ListMeta", "ObjectMeta"))
-#: The schema of a custom resource, by its row of the table.
-CustomSchema = Callable[[Resource], Json]
+#: The schema of a custom resource, by its API resource.
+CustomSchema = Callable[[ApiResource], Json]
 
 
 class OpenApi:
-    """Answers `/openapi/v2`, `/openapi/v3` and what is below it."""
+    """Serves `/openapi/v2`, `/openapi/v3` and the paths below it."""
 
     def __init__(self, table: ResourceTable, schemas: Schemas, custom_schema: CustomSchema) -> None:
         self._table = table
         self._schemas = schemas
         self._custom_schema = custom_schema
-        self._components = {version: Components(schemas, version) for version in PLACES}
+        self._components = {version: OpenApiComponents(schemas, version) for version in PLACES}
         self._generation = -1
         self._hashes: dict[str, str] = {}
         self._documents: dict[str, bytes] = {}
 
-    def respond(self, request: Request) -> Response | None:
-        """The answer, or None if there is no such document."""
+    def respond(self, request: ApiRequest) -> ApiResponse | None:
+        """The response, or None if there is no such document."""
         if not request.path.startswith(_PREFIX):
             return None
         self._renew()
         path = request.path.rstrip("/")
         if path == _INDEX:
-            return Response(200, self._document(path, self._index))
+            return ApiResponse(200, self._document(path, self._index))
         if path == _V2:
             return self._second_version(request)
         place = path.removeprefix(f"{_INDEX}/")
         if place not in self._hashes:
             return None
         body = self._document(place, lambda: self._group_version(place))
-        asked = request.first("hash")
-        if asked and asked != self._hashes[place]:
-            return Response(301, headers={"Location": self._url(place)})
-        return Response(200, body, headers={"Cache-Control": "public, immutable"} if asked else {})
+        requested = request.first("hash")
+        if requested and requested != self._hashes[place]:
+            return ApiResponse(301, headers={"Location": self._url(place)})
+        return ApiResponse(200, body, headers={"Cache-Control": "public, immutable"} if requested else {})
 
-    def _second_version(self, request: Request) -> Response:
+    def _second_version(self, request: ApiRequest) -> ApiResponse:
         if "protobuf" in request.accept and "json" not in request.accept:
-            return Response(406, b"this server writes OpenAPI as JSON only\n", content_type="text/plain")
-        return Response(200, self._document(_V2, self._swagger))
+            return ApiResponse(406, b"this server writes OpenAPI as JSON only\n", content_type="text/plain")
+        return ApiResponse(200, self._document(_V2, self._swagger))
 
     def _renew(self) -> None:
         if self._generation == self._table.generation:
@@ -72,15 +72,17 @@ class OpenApi:
         self._documents.clear()
         self._hashes = {place: self._hash(resources) for place, resources in self._places().items()}
 
-    def _places(self) -> dict[str, list[Resource]]:
-        places: dict[str, list[Resource]] = {}
+    def _places(self) -> dict[str, list[ApiResource]]:
+        places: dict[str, list[ApiResource]] = {}
         for resource in self._table:
             places.setdefault(resource.prefix.removeprefix("/"), []).append(resource)
         return places
 
-    def _hash(self, resources: list[Resource]) -> str:
-        told = [(resource, self._custom_schema(resource) if resource.custom else None) for resource in resources]
-        return hashlib.sha512(msgspec.json.encode(told)).hexdigest().upper()
+    def _hash(self, resources: list[ApiResource]) -> str:
+        described = [
+            (resource, self._custom_schema(resource) if resource.custom else None) for resource in resources
+        ]
+        return hashlib.sha512(msgspec.json.encode(described)).hexdigest().upper()
 
     def _document(self, path: str, make: Callable[[], Json]) -> bytes:
         body = self._documents.get(path)
@@ -99,11 +101,11 @@ class OpenApi:
         return {"openapi": "3.0.0", "info": _INFO, "paths": paths, "components": {"schemas": definitions}}
 
     def _swagger(self) -> Json:
-        # Operations of v2 have another form; the definitions are what its readers look for.
+        # Operations have another form in v2; its readers only look for definitions.
         _, definitions = self._described(list(self._table), 2)
         return {"swagger": "2.0", "info": _INFO, "paths": {}, "definitions": definitions}
 
-    def _described(self, resources: list[Resource], version: int) -> tuple[Json, Json]:
+    def _described(self, resources: list[ApiResource], version: int) -> tuple[Json, Json]:
         paths: Json = {}
         definitions: Json = {}
         wanted = list(_COMMON)
@@ -113,15 +115,15 @@ class OpenApi:
                 definitions |= self._custom(resource, name, list_name, version)
             else:
                 wanted += [each for each in (name, list_name) if each in self._schemas.definitions]
-            paths |= dict(Paths(resource, name, list_name, PLACES[version]).all())
+            paths |= dict(OpenApiPaths(resource, name, list_name, PLACES[version]).all())
         return dict(sorted(paths.items())), definitions | self._components[version].closure(wanted)
 
-    def _names(self, resource: Resource) -> tuple[str, str]:
+    def _names(self, resource: ApiResource) -> tuple[str, str]:
         published = self._schemas.definition_of(resource.group, resource.version, resource.kind)
         name = published or ".".join([*reversed(resource.group.split(".")), resource.version, resource.kind])
         return name, f"{name}List"
 
-    def _custom(self, resource: Resource, name: str, list_name: str, version: int) -> Json:
+    def _custom(self, resource: ApiResource, name: str, list_name: str, version: int) -> Json:
         place = PLACES[version]
         published = self._schemas.definitions[self._schemas.definition_of("", "v1", "ConfigMap") or ""]
         listed = self._schemas.definitions[self._schemas.definition_of("", "v1", "ConfigMapList") or ""]

@@ -1,18 +1,29 @@
-"""Published definitions in the form of OpenAPI v3 (`components`) and v2 (`definitions`)."""
+"""Published definitions as OpenAPI v3 (`components`) and v2 (`definitions`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from bayplan.apiserver.schemas import ANYTHING, INT_OR_STRING, OBJECT_META, SCALARS, Form, Json, Schemas
+from bayplan.apiserver.schema.schemas import (
+    ANYTHING,
+    INT_OR_STRING,
+    OBJECT_META,
+    QUANTITY,
+    REFERENCE,
+    SCALARS,
+    GoForm,
+    Json,
+    Schemas,
+)
 
-#: Where references point to, by the major version of the document.
+#: The prefix of references, by the major version of the document.
 PLACES: Final = {3: "#/components/schemas/", 2: "#/definitions/"}
-_PUBLISHED: Final = "#/$defs/"
+#: Version 2 can only say `string`.
+_UNIONS: Final = {QUANTITY: ("string", "number"), INT_OR_STRING: ("integer", "string")}
 
 
-class Components:
+class OpenApiComponents:
     """The definitions as one version of OpenAPI writes them."""
 
     def __init__(self, schemas: Schemas, version: int) -> None:
@@ -22,7 +33,7 @@ class Components:
         self._made: dict[str, Json] = {}
 
     def closure(self, names: Iterable[str]) -> dict[str, Json]:
-        """The named definitions and all that they refer to."""
+        """The named definitions and everything they refer to."""
         found: dict[str, Json] = {}
         waiting = list(names)
         while waiting:
@@ -41,18 +52,17 @@ class Components:
     def _convert_definition(self, name: str) -> Json:
         published, form = self._schemas.definitions[name], self._schemas.form(name)
         converted: Json = self._convert({key: published[key] for key in published if key != "properties"})
-        converted.pop("additionalProperties", None)
-        if name == INT_OR_STRING:
-            converted["format"] = "int-or-string"
+        if name in _UNIONS and self._version == 3:
+            del converted["type"]
+            converted["oneOf"] = [{"type": each} for each in _UNIONS[name]]
         if "properties" in published:
             converted["properties"] = {
                 field: self._field(field, schema, form) for field, schema in published["properties"].items()
             }
         return converted
 
-    def _field(self, field: str, schema: Json, form: Form) -> Json:
-        # The package pins kind and apiVersion of every kind; the server does not.
-        converted: Json = self._convert({key: value for key, value in schema.items() if key != "enum"})
+    def _field(self, field: str, schema: Json, form: GoForm) -> Json:
+        converted: Json = self._convert(schema)
         if self._version == 2:
             return converted
         if field in form.enum:
@@ -67,14 +77,10 @@ class Components:
             return [self._convert(each) for each in schema]
         if not isinstance(schema, dict):
             return schema
-        return {key: self._convert_value(key, value) for key, value in schema.items()}
-
-    def _convert_value(self, key: str, value: Any) -> Any:
-        if key == "type" and isinstance(value, list):
-            return value[0]
-        if key == "$ref":
-            return self._place + value.removeprefix(_PUBLISHED)
-        return self._convert(value)
+        return {
+            key: self._place + value.removeprefix(REFERENCE) if key == "$ref" else self._convert(value)
+            for key, value in schema.items()
+        }
 
 
 def _zero(schema: Json) -> Any:
@@ -85,7 +91,7 @@ def _zero(schema: Json) -> Any:
 
 
 def _wrapped(schema: Json) -> Json:
-    """OpenAPI v3 lets nothing stand beside a reference."""
+    """OpenAPI v3 allows no siblings of a reference."""
     if "$ref" not in schema or len(schema) == 1:
         return schema
     return {**{key: schema[key] for key in schema if key != "$ref"}, "allOf": [{"$ref": schema["$ref"]}]}
@@ -98,13 +104,13 @@ def _references(schema: Any) -> Iterator[str]:
     elif isinstance(schema, dict):
         for key, value in schema.items():
             if key == "$ref" and isinstance(value, str):
-                yield value.removeprefix(_PUBLISHED)
+                yield value.removeprefix(REFERENCE)
             else:
                 yield from _references(value)
 
 
 def custom_definition(structural: Json, place: str, kind: Json, published: Json) -> Json:
-    """The schema of a CustomResourceDefinition with what every object has; `published` lends the descriptions."""
+    """The schema of a CustomResourceDefinition with the common fields of objects, described as in `published`."""
     fields = published["properties"]
     meta = {"description": fields["metadata"]["description"], "allOf": [{"$ref": place + OBJECT_META}]}
     common = {

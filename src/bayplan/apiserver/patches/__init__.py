@@ -1,17 +1,17 @@
-"""Patches as pure functions: an object as it is and the body of a patch give the object as it shall be.
+"""Patches as pure functions: from the current object and the body of a patch to the new object.
 
-Server-side apply has a format of its own and a package of its own (`apply`), because it depends on who owns what.
+Server-side apply depends on field ownership and has its own package (`apply`).
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from bayplan.apiserver.api_errors import StatusError
 from bayplan.apiserver.patches import json_patch, merge_patch, strategic
-from bayplan.apiserver.patches.body import decode_object, decode_operations, unknown_in_operations
-from bayplan.apiserver.schema_view import SchemaNode
-from bayplan.apiserver.status import StatusError
-from bayplan.apiserver.strategy import Object
+from bayplan.apiserver.patches.patch_body import decode_object, decode_operations, unknown_in_operations
+from bayplan.apiserver.registry.rest_strategy import Object
+from bayplan.apiserver.schema.schema_node import SchemaNode
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
@@ -25,7 +25,7 @@ CUSTOM_FORMATS: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 
 
 def patched(content_type: str, current: Object, body: bytes, schema: SchemaNode) -> Object:
-    """The object after the patch, to be decoded and defaulted as if a client had sent it; `current` is used up."""
+    """The object after the patch, to be decoded and defaulted as if a client had sent it; consumes `current`."""
     match content_type:
         case "application/json-patch+json":
             return json_patch.apply(current, decode_operations(body))
@@ -39,7 +39,7 @@ def patched(content_type: str, current: Object, body: bytes, schema: SchemaNode)
 
 
 def unsupported(formats: tuple[str, ...]) -> StatusError:
-    """A body in a format that the resource cannot be patched with."""
+    """The error for a patch format that the resource does not support."""
     if formats == BUILT_IN_FORMATS:
         return StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
     message = (

@@ -1,4 +1,4 @@
-"""Where the elements of a merged list go: as the patch has them, and between those the others, as they were."""
+"""The order of a merged list: the elements of the patch in its order, the others between them as before."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Elements:
-    """A list as an order: the position of an element, found by its merge key or, among scalars, by its value."""
+    """A list as an order: finds the position of an element by its merge key or, for scalars, by its value."""
 
     def __init__(self, elements: Sequence[Any], merge_key: str = "") -> None:
         self._merge_key = merge_key
@@ -24,14 +24,14 @@ class Elements:
 
 
 def in_order(merged: Sequence[Any], wanted: Elements, before: Elements) -> list[Any]:
-    """`merged`: what is in `wanted` in that order, and all else placed among it as it was `before`."""
+    """`merged` with the elements of `wanted` in that order, and the others placed among them as in `before`."""
     shared = sorted((e for e in merged if wanted.position(e) >= 0), key=wanted.position)
     others = sorted((e for e in merged if wanted.position(e) < 0), key=before.position)
     return _interleaved(others, shared, before)
 
 
 def _interleaved(others: Sequence[Any], shared: Sequence[Any], before: Elements) -> list[Any]:
-    """Each of the others stands before the first shared element that it stood before; the rest come last."""
+    """Each of the others goes before the first shared element that it preceded; the rest come last."""
     result: list[Any] = []
     waiting = list(others)
     for element in shared:

@@ -1,4 +1,4 @@
-"""Values in the words of Go's fmt: messages of kube-apiserver quote them so."""
+"""Values as Go's fmt prints them: messages of kube-apiserver quote them so."""
 
 from __future__ import annotations
 

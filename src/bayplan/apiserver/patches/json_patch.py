@@ -1,6 +1,6 @@
-"""JSON patch (RFC 6902) as kube-apiserver applies it, which differs from the RFC where these comments say so.
+"""JSON patch (RFC 6902) as kube-apiserver applies it; comments mark the differences from the RFC.
 
-Written out here because libraries keep to the RFC, and clients of Kubernetes rely on the differences.
+Implemented here because libraries follow the RFC, and clients of Kubernetes rely on the differences.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ import copy
 import re
 from typing import Any, Final
 
-from bayplan.apiserver.status import Cause, StatusError, invalid
-from bayplan.apiserver.strategy import Object
+from bayplan.apiserver.api_errors import StatusCause, StatusError, invalid
+from bayplan.apiserver.registry.rest_strategy import Object
 
 _INDEX: Final = re.compile(r"[+-]?[0-9]+")
 
 
 class _RefusedError(Exception):
-    """An operation that does not apply. Nobody is told why: kube-apiserver does not say either."""
+    """An operation that does not apply. It has no message, as in kube-apiserver."""
 
 
 def apply(current: Object, operations: list[dict[str, Any]]) -> Object:
@@ -29,7 +29,9 @@ def apply(current: Object, operations: list[dict[str, Any]]) -> Object:
         message = "the server rejected our request due to an error in our request"
         raise StatusError(422, "Invalid", message, details={}) from error
     if not isinstance(document, dict):
-        raise invalid("", "", "", [Cause("patch", "FieldValueInvalid", "Invalid value: it leaves no object")])
+        raise invalid(
+            "", "", "", [StatusCause("patch", "FieldValueInvalid", "Invalid value: it leaves no object")]
+        )
     return document
 
 
@@ -85,12 +87,12 @@ def _replaced(document: Any, path: str | None, value: Any) -> Any:
     if isinstance(container, list):
         container[_position(key, len(container))] = value
     else:
-        container[key] = value  # unlike the RFC, whether or not it was there
+        container[key] = value  # unlike the RFC, whether or not it existed
     return document
 
 
 def _test(document: Any, path: str | None, value: Any) -> None:
-    # Unlike the RFC, what is not there equals null.
+    # Unlike the RFC, a missing value equals null.
     found = document if path == "" else _get(document, path)
     if not _same(found, value):
         raise _RefusedError

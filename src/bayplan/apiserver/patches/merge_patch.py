@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from bayplan.apiserver.strategy import Object
+from bayplan.apiserver.registry.rest_strategy import Object
 
 
 def apply(current: Object, patch: Object) -> Object:
-    """`current` with the members of the patch: objects are merged, null removes, all else replaces."""
+    """`current` merged with the patch: objects are merged, null removes, everything else replaces."""
     for key, value in patch.items():
         if value is None:
             current.pop(key, None)
@@ -20,7 +20,7 @@ def apply(current: Object, patch: Object) -> Object:
 def _merged(current: Any, value: Any) -> Any:
     if not isinstance(current, dict):
         return _without_nulls(value)
-    # A list in place of an object keeps the nulls inside: they are values there, not removals.
+    # A list that replaces an object keeps its nulls: there they are values, not removals.
     return apply(current, value) if isinstance(value, dict) else value
 
 

@@ -1,24 +1,24 @@
 """Strategic merge patch: like a merge patch, but lists whose elements have a key are merged element by element.
 
-Which lists those are, and the key, the schema says. Directives in the patch change how a part of it is merged:
+The schema says which lists these are, and their key. Directives in the patch change how a part of it is merged:
 
-    $patch: replace | delete            this object, or in an element: the whole list, the element with this key
-    $retainKeys: [...]                  these members stay or come, all others of the object go
-    $deleteFromPrimitiveList/F: [...]   these values go from the list F
+    $patch: replace | delete            this object; in an element: the whole list, the element with this key
+    $retainKeys: [...]                  keep or add these members, remove all others of the object
+    $deleteFromPrimitiveList/F: [...]   remove these values from the list F
     $setElementOrder/F: [...]           the order of the list F afterwards
 
-Failures that kube-apiserver has no status for come as 500, as there; the texts are its own.
+Errors without a status in kube-apiserver are a 500 as there, with its messages.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
+from bayplan.apiserver.api_errors import StatusError, bad_request
 from bayplan.apiserver.patches.element_order import Elements, in_order
 from bayplan.apiserver.patches.go_values import go_type, go_value
-from bayplan.apiserver.schema_view import SchemaNode
-from bayplan.apiserver.status import StatusError, bad_request
-from bayplan.apiserver.strategy import Object
+from bayplan.apiserver.registry.rest_strategy import Object
+from bayplan.apiserver.schema.schema_node import SchemaNode
 
 _DIRECTIVE: Final = "$patch"
 _RETAIN_KEYS: Final = "$retainKeys"
@@ -31,7 +31,7 @@ _BAD_RETAIN_KEYS: Final = "invalid patch format of retainKeys"
 
 
 def apply(current: Object, patch: Object, schema: SchemaNode) -> Object:
-    """`current` merged with the patch; both are used up."""
+    """`current` merged with the patch; consumes both."""
     if _DIRECTIVE in patch:
         return _directed(patch)
     _retain_keys(current, patch)
@@ -94,7 +94,7 @@ def _merge_member(current: Object, key: str, value: Any, schema: SchemaNode) -> 
 
 
 def _set(current: Object, key: str, value: Any) -> None:
-    """Take a value that replaces nothing of its type: with nothing to merge with, directives in it say nothing."""
+    """Take a value that replaces nothing of its type: with nothing to merge into, directives have no effect."""
     if isinstance(value, dict) and _DIRECTIVE in value:
         current.pop(key, None)
     else:
@@ -162,7 +162,7 @@ def _holds_objects(before: list[Any], patch: list[Any]) -> bool:
 
 
 def _directed_elements(before: list[Any], patch: list[Any], merge_key: str) -> tuple[list[Any], list[Any]]:
-    """Both lists after the directives in elements of the patch, which are gone from it."""
+    """Both lists after the directives in elements of the patch, which are removed from it."""
     replace, left = False, []
     for element in patch:
         directive = element.get(_DIRECTIVE)
@@ -218,7 +218,7 @@ def _delete_from_list(current: Object, key: str, values: Any) -> None:
     current[key] = [value for value in before if value not in values]
 
 
-# Lists whose order the patch says. They are merged first, and their parts of the patch are then done with.
+# Lists whose order the patch sets. They are merged first, and their parts of the patch are then dropped.
 
 
 def _merge_ordered_lists(current: Object, patch: Object, schema: SchemaNode) -> None:
@@ -252,10 +252,10 @@ def _ordered(before: list[Any] | None, changes: list[Any] | None, order: list[An
 
 
 def _places(before: list[Any], changes: list[Any], merge_key: str) -> list[Any]:
-    """The order that the list had, for what the patch does not order.
+    """The previous order of the list, for elements that the patch does not order.
 
-    kube-apiserver deletes from and appends to the very list that it then takes for that order: what is new has the
-    places of what is deleted, at the end.
+    kube-apiserver deletes from and appends to the same list that it then uses for that order: new elements take
+    the places of deleted ones, at the end.
     """
     gone = [change.get(merge_key) for change in changes if _is_directed(change)]
     if not gone or not merge_key:
@@ -267,7 +267,7 @@ def _places(before: list[Any], changes: list[Any], merge_key: str) -> list[Any]:
 
 
 def _check_order(changes: list[Any], order: list[Any], merge_key: str) -> None:
-    """Elements of the patch stand in the order that it wants, and none is missing there; deletions aside."""
+    """Elements of the patch must be in the order that it sets, and all of them in it; deletions aside."""
     if not changes or not order:
         return
     wanted = iter(order)

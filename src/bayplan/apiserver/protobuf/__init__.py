@@ -1,7 +1,7 @@
-"""Bodies in protobuf, read: kubectl sends built-in kinds so, whatever its kubeconfig says. Answers stay JSON.
+"""Decodes request bodies in protobuf, which kubectl sends for built-in kinds. Responses stay JSON.
 
-In come the bytes of a request, out goes the value that the same request has in JSON. Numbers and names of the
-fields are in `fields.json`, which `tools/protobuf-fields` makes from Kubernetes' Go types.
+Comes in: the bytes of a request. Goes out: the value that the same request has in JSON. Field numbers and names
+are in `fields.json`, which `tools/protobuf-fields` generates from Kubernetes' Go types.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from bayplan.apiserver.protobuf.special import SPECIAL
-from bayplan.apiserver.protobuf.wire import MalformedError, fields_of, scalar
+from bayplan.apiserver.protobuf.wire_format import WireFormatError, fields_of, scalar
 
-__all__ = ["MalformedError", "decode"]
+__all__ = ["WireFormatError", "decode"]
 
-#: What every such body begins with.
+#: The prefix of every such body.
 _MAGIC: Final = b"k8s\x00"
-#: Lists that are messages of their own: their one field has no name.
+#: Lists that are messages themselves: their only field has no name.
 _ITEMS: Final = ""
 
 
-class _Field(NamedTuple):
+class _ProtoField(NamedTuple):
     name: str
     #: s, i, b, d, y, or a message.
     type: str
@@ -33,16 +33,16 @@ class _Field(NamedTuple):
 
 
 def decode(body: bytes) -> dict[str, Any]:
-    """The object in a body, kind and apiVersion included; MalformedError if it is none that we know."""
+    """The object in a body, kind and apiVersion included; raises WireFormatError if it is unknown."""
     try:
         return _decode(body)
     except UnicodeDecodeError as error:
-        raise MalformedError(f"a text that is not UTF-8: {error}") from None
+        raise WireFormatError(f"a text that is not UTF-8: {error}") from None
 
 
 def _decode(body: bytes) -> dict[str, Any]:
     if not body.startswith(_MAGIC):
-        raise MalformedError(
+        raise WireFormatError(
             "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
         )
     envelope = dict(fields_of(body[len(_MAGIC) :]))
@@ -61,12 +61,12 @@ def _message_of(api_version: str, kind: str) -> str:
         else f"{group.partition('.')[0] or 'core'}.{version}.{kind}"
     )
     if name not in _messages():
-        raise MalformedError(f'no kind "{kind}" is registered for version "{api_version}"')
+        raise WireFormatError(f'no kind "{kind}" is registered for version "{api_version}"')
     return name
 
 
 @cache
-def _messages() -> dict[str, dict[int, _Field]]:
+def _messages() -> dict[str, dict[int, _ProtoField]]:
     text = resources.files(__package__).joinpath("fields.json").read_bytes()
     published = msgspec.json.decode(text, type=dict[str, dict[int, tuple[str, str]]])
     return {
@@ -75,9 +75,9 @@ def _messages() -> dict[str, dict[int, _Field]]:
     }
 
 
-def _field(name: str, type_: str) -> _Field:
+def _field(name: str, type_: str) -> _ProtoField:
     plain = type_.lstrip("*[{")
-    return _Field(name, plain, type_.startswith("["), type_.startswith("{"), type_.startswith("*"))
+    return _ProtoField(name, plain, type_.startswith("["), type_.startswith("{"), type_.startswith("*"))
 
 
 def _message(message: str, data: bytes) -> Any:
@@ -86,7 +86,7 @@ def _message(message: str, data: bytes) -> Any:
     for number, raw in fields_of(data):
         field = known.get(number)
         if field is None:
-            continue  # of a newer client; it has no place here
+            continue  # from a newer client; unknown here
         if field.is_map:
             key, each = _map_entry(field.type, _bytes(raw))
             value.setdefault(field.name, {})[key] = each
@@ -99,11 +99,11 @@ def _message(message: str, data: bytes) -> Any:
     return value
 
 
-def _set(value: dict[str, Any], field: _Field, each: Any) -> None:
+def _set(value: dict[str, Any], field: _ProtoField, each: Any) -> None:
     if field.name == _ITEMS:
         value.update(each)  # Go inlines it
     elif each is not None and (each or field.is_pointer or field.type not in SPECIAL):
-        # What Go always writes although nothing was said, a zero time say, is nothing in JSON.
+        # What Go always writes although it was not set, for instance a zero time, is omitted in JSON.
         value[field.name] = each
 
 
@@ -122,4 +122,4 @@ def _map_entry(type_: str, data: bytes) -> tuple[str, Any]:
 def _bytes(raw: int | bytes) -> bytes:
     if isinstance(raw, bytes):
         return raw
-    raise MalformedError("a number where a message or a text should be")
+    raise WireFormatError("a number where a message or a text should be")

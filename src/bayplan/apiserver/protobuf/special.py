@@ -1,4 +1,4 @@
-"""Types that have a form of their own in JSON: times, quantities, int-or-strings, raw JSON."""
+"""Types with a JSON form of their own: times, quantities, int-or-strings, raw JSON."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any, Final
 
 import msgspec
 
-from bayplan.apiserver.protobuf.wire import MalformedError, fields_of, signed
+from bayplan.apiserver.protobuf.wire_format import WireFormatError, fields_of, signed
 from bayplan.model.times import format_micro_time, format_time
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _instant(data: bytes) -> datetime | None:
-    """Seconds and nanoseconds since the epoch; none of them is no time."""
+    """Seconds and nanoseconds since the epoch; with neither there is no time."""
     numbers = dict(fields_of(data))
     if not numbers:
         return None
@@ -23,7 +23,7 @@ def _instant(data: bytes) -> datetime | None:
     try:
         return _EPOCH + timedelta(seconds=seconds, microseconds=nanos // 1000)
     except OverflowError:
-        raise MalformedError("a time beyond the calendar") from None
+        raise WireFormatError("a time beyond the calendar") from None
 
 
 def _time(data: bytes) -> str | None:
@@ -54,13 +54,13 @@ def _raw_json(data: bytes) -> Any:
     try:
         return msgspec.json.decode(raw) if isinstance(raw, bytes) and raw else None
     except msgspec.DecodeError as error:
-        raise MalformedError(str(error)) from None
+        raise WireFormatError(str(error)) from None
 
 
 def _number(raw: int | bytes) -> int:
     if isinstance(raw, int):
         return signed(raw)
-    raise MalformedError("proto: wrong wireType")
+    raise WireFormatError("proto: wrong wireType")
 
 
 SPECIAL: Final[dict[str, Callable[[bytes], Any]]] = {

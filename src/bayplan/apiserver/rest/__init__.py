@@ -1,5 +1,5 @@
-"""The REST API: from a path and a method to a verb on a resource, and from its result to an answer."""
+"""The REST API: from path and method to a verb on a resource, and from its result to a response."""
 
-from bayplan.apiserver.rest.rest import Rest
+from bayplan.apiserver.rest.handler import RestHandler
 
-__all__ = ["Rest"]
+__all__ = ["RestHandler"]

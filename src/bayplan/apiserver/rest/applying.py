@@ -1,58 +1,60 @@
-"""Server-side apply as a request: the body read, the object made or changed."""
+"""Server-side apply as a request: reads the configuration, then creates or changes the object."""
 
 from __future__ import annotations
 
 import msgspec
 
-from bayplan.apiserver.apply import Apply, applied
+from bayplan.apiserver.api_errors import StatusError, bad_request, conflict
+from bayplan.apiserver.apply import ApplyOptions, applied
 from bayplan.apiserver.codec import Codec
-from bayplan.apiserver.registry import Registry
-from bayplan.apiserver.rest.body import parse_yaml
-from bayplan.apiserver.rest.call import Call, check_name
+from bayplan.apiserver.registry.resource_registry import ResourceRegistry
+from bayplan.apiserver.registry.rest_strategy import Object
 from bayplan.apiserver.rest.options import WriteOptions
-from bayplan.apiserver.status import StatusError, bad_request, conflict
-from bayplan.apiserver.store import Entry
-from bayplan.apiserver.strategy import Object
+from bayplan.apiserver.rest.request_body import parse_yaml
+from bayplan.apiserver.rest.request_info import RequestInfo, check_name
+from bayplan.apiserver.storage.versioned_store import StoredObject
 
 
-class Applying:
-    """See the module's text."""
+class ApplyVerb:
+    """See the module docstring."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: ResourceRegistry) -> None:
         self._registry = registry
 
-    def apply(self, call: Call, codec: Codec, options: WriteOptions, warnings: list[str]) -> tuple[Entry, bool]:
+    def apply(
+        self, info: RequestInfo, codec: Codec, options: WriteOptions, warnings: list[str]
+    ) -> tuple[StoredObject, bool]:
         """The object after the apply, and whether it is new."""
-        config = _read(call.request.body)
-        strategy, ownership = self._registry.strategy_of(call.resource), self._registry.ownership
-        how = Apply(options.field_manager, codec.kind, ownership.now(), options.force)
-        seen = ownership.view(call.resource, call.subresource)
+        config = _read(info.request.body)
+        strategy, ownership = self._registry.strategy_of(info.resource), self._registry.ownership
+        how = ApplyOptions(options.field_manager, codec.kind, ownership.now(), options.force)
+        seen = ownership.target(info.resource, info.subresource)
 
         def result(live: Object | None) -> Object:
             obj = _converted(codec, applied(seen, live, config, how, zero=codec.zero()))
             strategy.default(obj)
-            check_name(call, obj)
+            check_name(info, obj)
             return obj
 
         def make() -> Object:
             obj = result(None)
             if uid := obj["metadata"].get("uid"):
                 why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
-                raise conflict(call.resource.group, call.resource.plural, call.name, why)
+                raise conflict(info.resource.group, info.resource.plural, info.name, why)
             return obj
 
-        def change(entry: Entry) -> Object:
-            live = self._registry.decoded(call.resource, entry)
+        def change(entry: StoredObject) -> Object:
+            live = self._registry.decoded(info.resource, entry)
             return result(ownership.shown(entry.key, live))
 
         return self._registry.update(
-            call.resource,
-            call.namespace,
-            call.name,
+            info.resource,
+            info.namespace,
+            info.name,
             change,
-            options.asking(call.request, warnings),
-            subresource=call.subresource,
-            make=None if call.subresource else make,
+            options.context(info.request, warnings),
+            subresource=info.subresource,
+            make=None if info.subresource else make,
             is_apply=True,
         )
 

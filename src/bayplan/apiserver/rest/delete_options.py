@@ -1,17 +1,17 @@
-"""Options of deletions, from the body, or where there is none from the query."""
+"""Options of deletions, from the body, or from the query if there is no body."""
 
 from __future__ import annotations
 
 import msgspec
 
 from bayplan.apiserver import protobuf
-from bayplan.apiserver.causes import invalid as invalid_value
-from bayplan.apiserver.causes import not_supported
-from bayplan.apiserver.deletion import BACKGROUND, FOREGROUND, ORPHAN, DeleteOptions
-from bayplan.apiserver.exchange import Request
-from bayplan.apiserver.rest.body import PROTOBUF, media_type, read_value
+from bayplan.apiserver.api_errors import bad_request, invalid
+from bayplan.apiserver.registry.deletion import BACKGROUND, FOREGROUND, ORPHAN, DeleteOptions
 from bayplan.apiserver.rest.options import dry_run_causes
-from bayplan.apiserver.status import bad_request, invalid
+from bayplan.apiserver.rest.request_body import PROTOBUF, media_type, read_value
+from bayplan.apiserver.transport.api_messages import ApiRequest
+from bayplan.apiserver.validation.field_errors import invalid as invalid_value
+from bayplan.apiserver.validation.field_errors import not_supported
 
 _KIND = "DeleteOptions"
 
@@ -33,35 +33,35 @@ class _Body(msgspec.Struct, rename="camel"):
     dry_run: list[str] | None = None
 
 
-def read_delete_options(request: Request) -> DeleteOptions:
-    """The options of a deletion, checked."""
-    said = _from_body(request) if request.body else _from_query(request)
+def read_delete_options(request: ApiRequest) -> DeleteOptions:
+    """The validated options of a deletion."""
+    options = _from_body(request) if request.body else _from_query(request)
     causes = []
-    orphan, propagation = said.orphan_dependents, said.propagation_policy
+    orphan, propagation = options.orphan_dependents, options.propagation_policy
     if orphan is not None and propagation is not None:
         why = "orphanDependents and deletionPropagation cannot be both set"
         causes.append(invalid_value("propagationPolicy", propagation, why))
     if propagation not in (None, FOREGROUND, BACKGROUND, ORPHAN):
         causes.append(not_supported("propagationPolicy", propagation, (FOREGROUND, BACKGROUND, ORPHAN, "nil")))
-    causes += dry_run_causes(said.dry_run or [])
+    causes += dry_run_causes(options.dry_run or [])
     if causes:
         raise invalid("meta.k8s.io", _KIND, "", causes)
-    preconditions = said.preconditions or _Preconditions()
+    preconditions = options.preconditions or _Preconditions()
     return DeleteOptions(
-        grace_seconds=said.grace_period_seconds,
+        grace_seconds=options.grace_period_seconds,
         uid=preconditions.uid,
         version=preconditions.resource_version,
         propagation=propagation,
         orphan=orphan,
-        dry_run=bool(said.dry_run),
+        dry_run=bool(options.dry_run),
     )
 
 
-def _from_body(request: Request) -> _Body:
+def _from_body(request: ApiRequest) -> _Body:
     try:
         value = protobuf.decode(request.body) if _is_protobuf(request) else read_value(request, _KIND)
         body = msgspec.convert(value, _Body)
-    except (protobuf.MalformedError, msgspec.ValidationError) as error:
+    except (protobuf.WireFormatError, msgspec.ValidationError) as error:
         raise bad_request(f"json: cannot unmarshal DeleteOptions: {error}") from None
     if body.kind not in (None, "", _KIND):
         version = body.api_version or "meta.k8s.io/v1"
@@ -70,22 +70,22 @@ def _from_body(request: Request) -> _Body:
     return body
 
 
-def _is_protobuf(request: Request) -> bool:
+def _is_protobuf(request: ApiRequest) -> bool:
     return media_type(request.content_type) == PROTOBUF
 
 
-def _from_query(request: Request) -> _Body:
-    said = _Body()
+def _from_query(request: ApiRequest) -> _Body:
+    options = _Body()
     if not request.query:
-        return said
+        return options
     if "gracePeriodSeconds" in request.query:
-        said.grace_period_seconds = _whole(request.first("gracePeriodSeconds"))
+        options.grace_period_seconds = _whole(request.first("gracePeriodSeconds"))
     if "propagationPolicy" in request.query:
-        said.propagation_policy = request.first("propagationPolicy")
+        options.propagation_policy = request.first("propagationPolicy")
     if "orphanDependents" in request.query:
-        said.orphan_dependents = request.first("orphanDependents").lower() not in ("false", "0")
-    said.dry_run = list(request.query.get("dryRun", ()))
-    return said
+        options.orphan_dependents = request.first("orphanDependents").lower() not in ("false", "0")
+    options.dry_run = list(request.query.get("dryRun", ()))
+    return options
 
 
 def _whole(text: str) -> int:

@@ -6,16 +6,16 @@ from typing import Final
 
 import msgspec
 
-from bayplan.apiserver.causes import forbidden, not_supported, required
-from bayplan.apiserver.causes import invalid as invalid_value
-from bayplan.apiserver.exchange import Request
-from bayplan.apiserver.registry import Asking
-from bayplan.apiserver.status import Cause, invalid
+from bayplan.apiserver.api_errors import StatusCause, invalid
+from bayplan.apiserver.registry.resource_registry import WriteContext
+from bayplan.apiserver.transport.api_messages import ApiRequest
+from bayplan.apiserver.validation.field_errors import forbidden, not_supported, required
+from bayplan.apiserver.validation.field_errors import invalid as invalid_value
 
 WARN: Final = "Warn"
 STRICT: Final = "Strict"
 IGNORE: Final = "Ignore"
-#: By what the request is: what its options are called in errors.
+#: Request type → the name of its options in errors.
 CREATE_OPTIONS: Final = "CreateOptions"
 UPDATE_OPTIONS: Final = "UpdateOptions"
 PATCH_OPTIONS: Final = "PatchOptions"
@@ -23,22 +23,24 @@ _MAX_MANAGER: Final = 128
 
 
 class WriteOptions(msgspec.Struct, frozen=True):
-    """What the query of a write says."""
+    """Options in the query of a write."""
 
     dry_run: bool = False
     field_validation: str = WARN
     field_manager: str = ""
     force: bool = False
 
-    def asking(self, request: Request, warnings: list[str]) -> Asking:
-        return Asking(request.user, self.dry_run, warnings, self.field_manager or manager_of(request.user_agent))
+    def context(self, request: ApiRequest, warnings: list[str]) -> WriteContext:
+        manager = self.field_manager or manager_of(request.user_agent)
+        verb = "patch" if request.method == "PATCH" else "update"
+        return WriteContext(request.user, self.dry_run, warnings, manager, verb)
 
 
 _DEFAULT: Final = WriteOptions()
 
 
-def read_write_options(request: Request, kind: str) -> WriteOptions:
-    """The options of a create, update or patch, checked."""
+def read_write_options(request: ApiRequest, kind: str) -> WriteOptions:
+    """The validated options of a create, update or patch."""
     if not request.query:
         return _DEFAULT
     dry_run = list(request.query.get("dryRun", ()))
@@ -53,8 +55,8 @@ def read_write_options(request: Request, kind: str) -> WriteOptions:
     return WriteOptions(bool(dry_run), validation or WARN, manager, force)
 
 
-def read_patch_options(request: Request, *, applies: bool) -> WriteOptions:
-    """The options of a patch; an apply must say who applies, and nothing else can be forced."""
+def read_patch_options(request: ApiRequest, *, applies: bool) -> WriteOptions:
+    """The validated options of a patch; an apply needs a field manager, and only an apply can be forced."""
     options = read_write_options(request, PATCH_OPTIONS)
     causes = []
     if applies and not options.field_manager:
@@ -66,10 +68,10 @@ def read_patch_options(request: Request, *, applies: bool) -> WriteOptions:
     return options
 
 
-def _manager_causes(manager: str) -> list[Cause]:
+def _manager_causes(manager: str) -> list[StatusCause]:
     if len(manager) > _MAX_MANAGER:
         message = f"Too long: may not be more than {_MAX_MANAGER} bytes"
-        return [Cause("fieldManager", "FieldValueTooLong", message)]
+        return [StatusCause("fieldManager", "FieldValueTooLong", message)]
     for i, character in enumerate(manager):
         if not character.isprintable():
             return [
@@ -80,11 +82,11 @@ def _manager_causes(manager: str) -> list[Cause]:
     return []
 
 
-def dry_run_causes(dry_run: list[str]) -> list[Cause]:
-    """`All` is all that can be said."""
+def dry_run_causes(dry_run: list[str]) -> list[StatusCause]:
+    """`All` is the only value."""
     return [] if set(dry_run) <= {"All"} else [not_supported("dryRun", dry_run, ("All",))]
 
 
 def manager_of(user_agent: str) -> str:
-    """The manager of a request that names none: the program that sent it."""
+    """The default field manager: the program that sent the request."""
     return user_agent.partition("/")[0] or "unknown"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from bayplan.apiserver.api_errors import StatusCause, StatusError, invalid
 from bayplan.apiserver.codec import Codec, Decoded, duplicate_fields
-from bayplan.apiserver.exchange import Response
 from bayplan.apiserver.patches import (
     APPLY_PATCH,
     BUILT_IN_FORMATS,
@@ -15,68 +15,68 @@ from bayplan.apiserver.patches import (
     unknown_in_operations,
     unsupported,
 )
-from bayplan.apiserver.registry import Registry
-from bayplan.apiserver.rest.applying import Applying
-from bayplan.apiserver.rest.body import media_type
-from bayplan.apiserver.rest.call import Call, check_name
+from bayplan.apiserver.registry.resource_registry import ResourceRegistry
+from bayplan.apiserver.registry.rest_strategy import Object
+from bayplan.apiserver.rest.applying import ApplyVerb
 from bayplan.apiserver.rest.options import IGNORE, STRICT, WriteOptions, read_patch_options
-from bayplan.apiserver.rest.view_choice import Views
-from bayplan.apiserver.status import Cause, StatusError, invalid
-from bayplan.apiserver.store import Entry
-from bayplan.apiserver.strategy import Object
+from bayplan.apiserver.rest.request_body import media_type
+from bayplan.apiserver.rest.request_info import RequestInfo, check_name
+from bayplan.apiserver.rest.view_selector import ViewSelector
+from bayplan.apiserver.storage.versioned_store import StoredObject
+from bayplan.apiserver.transport.api_messages import ApiResponse
 
 
-class Patching:
-    """See the module's text."""
+class PatchVerb:
+    """See the module docstring."""
 
-    def __init__(self, registry: Registry, views: Views) -> None:
+    def __init__(self, registry: ResourceRegistry, views: ViewSelector) -> None:
         self._registry = registry
         self._views = views
-        self._applying = Applying(registry)
+        self._applying = ApplyVerb(registry)
 
-    def patch(self, call: Call, codec: Codec) -> Response:
-        formats = CUSTOM_FORMATS if call.resource.custom else BUILT_IN_FORMATS
-        content_type = media_type(call.request.content_type)
+    def patch(self, info: RequestInfo, codec: Codec) -> ApiResponse:
+        formats = CUSTOM_FORMATS if info.resource.custom else BUILT_IN_FORMATS
+        content_type = media_type(info.request.content_type)
         if content_type not in formats:
             raise unsupported(formats)
-        view = self._views.of(call)
+        view = self._views.of(info)
         applies = content_type == APPLY_PATCH
-        options = read_patch_options(call.request, applies=applies)
-        warnings = call.warnings
+        options = read_patch_options(info.request, applies=applies)
+        warnings = info.warnings
         if applies:
-            entry, created = self._applying.apply(call, codec, options, warnings)
+            entry, created = self._applying.apply(info, codec, options, warnings)
         else:
-            entry, created = self._patch(call, codec, content_type, options, warnings)
-        return self._views.response(call, 201 if created else 200, view.one(entry), warnings)
+            entry, created = self._patch(info, codec, content_type, options, warnings)
+        return self._views.response(info, 201 if created else 200, view.one(entry), warnings)
 
     def _patch(
-        self, call: Call, codec: Codec, content_type: str, options: WriteOptions, warnings: list[str]
-    ) -> tuple[Entry, bool]:
-        def change(entry: Entry) -> Object:
-            current = self._registry.decoded(call.resource, entry)
-            result = patched(content_type, current, call.request.body, codec.node)
+        self, info: RequestInfo, codec: Codec, content_type: str, options: WriteOptions, warnings: list[str]
+    ) -> tuple[StoredObject, bool]:
+        def change(entry: StoredObject) -> Object:
+            current = self._registry.decoded(info.resource, entry)
+            result = patched(content_type, current, info.request.body, codec.node)
             obj, findings = _decoded(result, codec, options)
             if options.field_validation != IGNORE:
-                findings = [*_findings_in_patch(call.request.body, content_type), *findings]
+                findings = [*_findings_in_patch(info.request.body, content_type), *findings]
             if findings and options.field_validation == STRICT:
                 raise _bad_patch(result, f"strict decoding error: {', '.join(findings)}")
             warnings.extend(findings)
-            self._registry.strategy_of(call.resource).default(obj)
-            check_name(call, obj)
+            self._registry.strategy_of(info.resource).default(obj)
+            check_name(info, obj)
             return obj
 
         return self._registry.update(
-            call.resource,
-            call.namespace,
-            call.name,
+            info.resource,
+            info.namespace,
+            info.name,
             change,
-            options.asking(call.request, warnings),
-            subresource=call.subresource,
+            options.context(info.request, warnings),
+            subresource=info.subresource,
         )
 
 
 def _decoded(result: Object, codec: Codec, options: WriteOptions) -> Decoded:
-    """What the patch made, as an object of the kind; that it is none is the patch's fault."""
+    """The result of the patch as an object of the kind; decoding errors are the patch's fault."""
     try:
         return codec.decode(result, collect_unknown=options.field_validation != IGNORE)
     except StatusError as error:
@@ -92,4 +92,4 @@ def _findings_in_patch(body: bytes, content_type: str) -> list[str]:
 
 def _bad_patch(result: Object, why: str) -> StatusError:
     quoted = msgspec.json.encode(msgspec.json.encode(result).decode()).decode()
-    return invalid("", "", "", [Cause("patch", "FieldValueInvalid", f"Invalid value: {quoted}: {why}")])
+    return invalid("", "", "", [StatusCause("patch", "FieldValueInvalid", f"Invalid value: {quoted}: {why}")])

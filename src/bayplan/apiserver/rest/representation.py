@@ -1,4 +1,4 @@
-"""Content negotiation: what the Accept header asks for, of what we can write."""
+"""Content negotiation between the Accept header and the supported formats."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from bayplan.apiserver.status import StatusError
+from bayplan.apiserver.api_errors import StatusError
 
 META_GROUP: Final = "meta.k8s.io"
 TABLE: Final = "Table"
@@ -17,7 +17,7 @@ _VERSIONS: Final = ("v1", "v1beta1")
 
 
 class Representation(NamedTuple):
-    """How an answer is to be written; `as_` is "" for the objects as they are."""
+    """The format of a response; `as_` is "" for whole objects."""
 
     as_: str = ""
     version: str = "v1"
@@ -26,9 +26,9 @@ class Representation(NamedTuple):
 
 @lru_cache(maxsize=256)
 def negotiate(accept: str, *, streams: bool = False) -> Representation:
-    """The first thing that the client prefers and we can do; a 406 if there is none.
+    """The client's first preference that is supported; a 406 if there is none.
 
-    *streams* tells of a collection, which can be watched as well.
+    *streams* is set for collections, which can also be watched.
     """
     if not accept:
         return Representation()
@@ -44,7 +44,7 @@ def negotiate(accept: str, *, streams: bool = False) -> Representation:
 
 
 def _preferred(accept: str) -> Iterator[dict[str, str]]:
-    """The clauses of the header with the best first; among equals in their order."""
+    """The clauses of the header, best first; equal ones in their order."""
     clauses = []
     for clause in accept.split(","):
         type_, *rest = (part.strip() for part in clause.split(";"))

@@ -1,20 +1,20 @@
-"""Paths of the API, taken apart."""
+"""Parses API paths."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bayplan.apiserver.exchange import Request
-from bayplan.apiserver.resources import Resource, ResourceTable
-from bayplan.apiserver.rest.call import Call
-from bayplan.apiserver.status import StatusError, not_found
+from bayplan.apiserver.api_errors import StatusError, not_found
+from bayplan.apiserver.registry.api_resources import ApiResource, ResourceTable
+from bayplan.apiserver.rest.request_info import RequestInfo
+from bayplan.apiserver.transport.api_messages import ApiRequest
 
-#: Parts of a namespace itself; anything else below one is a collection in it.
+#: Subresources of a namespace; anything else below one is a collection in it.
 _OF_NAMESPACES = ("status", "finalize")
 
 
-def route(request: Request, table: ResourceTable) -> Call | None:
-    """What the path is about; None if no group-version has it, a 404 if its group-version has no such resource."""
+def route(request: ApiRequest, table: ResourceTable) -> RequestInfo | None:
+    """The target of the path; None if its group-version is not served, a 404 if that has no such resource."""
     parts = request.path.strip("/").split("/")
     if parts[0] == "api":
         group, version, rest = "", parts[1:2], parts[2:]
@@ -24,7 +24,7 @@ def route(request: Request, table: ResourceTable) -> Call | None:
         return None
     if not version:
         return None
-    if not rest:  # a version that discovery does not know
+    if not rest:  # a version that discovery does not have
         if table.has_group(group):
             raise no_such_resource()
         return None
@@ -32,8 +32,8 @@ def route(request: Request, table: ResourceTable) -> Call | None:
 
 
 def _in_version(
-    request: Request, table: ResourceTable, group: str, version: str, parts: Sequence[str]
-) -> Call | None:
+    request: ApiRequest, table: ResourceTable, group: str, version: str, parts: Sequence[str]
+) -> RequestInfo | None:
     watch = parts[0] == "watch" and len(parts) > 1
     if watch:
         parts = parts[1:]
@@ -53,10 +53,10 @@ def _in_version(
         raise no_such_resource()
     if subresource and not _has_part(resource, subresource):
         raise not_found(resource.group, resource.plural, name) if resource.custom else no_such_resource()
-    return Call(request, resource, namespace, name, subresource, watch)
+    return RequestInfo(request, resource, namespace, name, subresource, watch)
 
 
-def _has_part(resource: Resource, subresource: str) -> bool:
+def _has_part(resource: ApiResource, subresource: str) -> bool:
     return subresource in resource.subresources
 
 

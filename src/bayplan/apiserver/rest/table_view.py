@@ -1,4 +1,4 @@
-"""Objects as rows of a Table: what `kubectl get` asks for."""
+"""Objects as rows of a Table, which `kubectl get` requests."""
 
 from __future__ import annotations
 
@@ -7,24 +7,29 @@ from typing import Any
 
 import msgspec
 
-from bayplan.apiserver.history import ExpiredError
-from bayplan.apiserver.listing import Page
-from bayplan.apiserver.registry import Registry
-from bayplan.apiserver.resources import Resource
-from bayplan.apiserver.rest.views import bookmark_metadata, error_event, list_metadata
-from bayplan.apiserver.store import Entry
-from bayplan.apiserver.strategy import Object
-from bayplan.apiserver.tables import Printer, table
+from bayplan.apiserver.registry.api_resources import ApiResource
+from bayplan.apiserver.registry.resource_registry import ResourceRegistry
+from bayplan.apiserver.registry.rest_strategy import Object
+from bayplan.apiserver.rest.object_views import bookmark_metadata, error_event, list_metadata
+from bayplan.apiserver.storage.history import CompactedError
+from bayplan.apiserver.storage.pagination import Page
+from bayplan.apiserver.storage.versioned_store import StoredObject
+from bayplan.apiserver.tables import TablePrinter, table
 from bayplan.framework import Clock
 
 _encode = msgspec.json.Encoder().encode
 
 
 class TableView:
-    """The table of one request. In a watch only the first event has the columns."""
+    """The table of one request. In a watch, only the first event has the columns."""
 
     def __init__(
-        self, resource: Resource, registry: Registry, printer: Printer, clock: Clock, include_object: str
+        self,
+        resource: ApiResource,
+        registry: ResourceRegistry,
+        printer: TablePrinter,
+        clock: Clock,
+        include_object: str,
     ) -> None:
         self._resource = resource
         self._registry = registry
@@ -33,13 +38,13 @@ class TableView:
         self._include_object = include_object or "Metadata"
         self._with_columns = True
 
-    def one(self, entry: Entry) -> bytes:
+    def one(self, entry: StoredObject) -> bytes:
         return _encode(self._table([entry], {"resourceVersion": str(entry.version)}))
 
     def many(self, page: Page) -> bytes:
         return _encode(self._table(page.entries, list_metadata(page)))
 
-    def event(self, type_: str, entry: Entry, data: bytes) -> bytes:
+    def event(self, type_: str, entry: StoredObject, data: bytes) -> bytes:
         shown = msgspec.structs.replace(entry, data=data)
         rows = self._table([shown], {"resourceVersion": _version(data)})
         self._with_columns = False
@@ -53,10 +58,10 @@ class TableView:
         self._with_columns = False
         return _encode({"type": "BOOKMARK", "object": rows}) + b"\n"
 
-    def expired(self, error: ExpiredError) -> bytes:
+    def expired(self, error: CompactedError) -> bytes:
         return error_event(error)
 
-    def _table(self, entries: Iterable[Entry], metadata: dict[str, Any]) -> dict[str, Any]:
+    def _table(self, entries: Iterable[StoredObject], metadata: dict[str, Any]) -> dict[str, Any]:
         return table(
             self._printer,
             [self._registry.decoded(self._resource, entry) for entry in entries],

@@ -1,10 +1,12 @@
-"""The rules of the built-in kinds, one module for each family of them."""
+"""The strategies of the built-in kinds, one module for each family of kinds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from bayplan.apiserver.resources import Resource
+from bayplan.apiserver.authorization.device_access import DeviceAccess
+from bayplan.apiserver.registry.api_resources import ApiResource
+from bayplan.apiserver.registry.rest_strategy import RestStrategy
 from bayplan.apiserver.strategies.config_data import ConfigMapStrategy, SecretStrategy
 from bayplan.apiserver.strategies.endpoints import EndpointSliceStrategy, EndpointsStrategy
 from bayplan.apiserver.strategies.events import CoreEventStrategy, EventStrategy
@@ -12,11 +14,11 @@ from bayplan.apiserver.strategies.jobs import CronJobStrategy, JobStrategy
 from bayplan.apiserver.strategies.leases import LeaseStrategy
 from bayplan.apiserver.strategies.namespaces import NamespaceStrategy
 from bayplan.apiserver.strategies.nodes import NodeStrategy
-from bayplan.apiserver.strategies.pods import PodStrategy
+from bayplan.apiserver.strategies.pods.pod_strategy import PodStrategy
 from bayplan.apiserver.strategies.policies import PodDisruptionBudgetStrategy, PriorityClassStrategy
 from bayplan.apiserver.strategies.quotas import LimitRangeStrategy, ResourceQuotaStrategy
 from bayplan.apiserver.strategies.resource_claims import (
-    CountedStrategy,
+    DeviceClassStrategy,
     ResourceClaimStrategy,
     ResourceClaimTemplateStrategy,
     ResourceSliceStrategy,
@@ -26,9 +28,9 @@ from bayplan.apiserver.strategies.services import ServiceStrategy
 from bayplan.apiserver.strategies.storage import (
     CSIDriverStrategy,
     CSINodeStrategy,
-    DeletedIsReturned,
     PersistentVolumeClaimStrategy,
     PersistentVolumeStrategy,
+    ReturnDeletedStrategy,
     StorageClassStrategy,
     VolumeAttachmentStrategy,
 )
@@ -40,22 +42,23 @@ from bayplan.apiserver.strategies.workloads import (
     ReplicationControllerStrategy,
     StatefulSetStrategy,
 )
-from bayplan.apiserver.strategy import Strategy
 
 __all__ = ["built_in_strategies"]
 
 
-def built_in_strategies(now: Callable[[], str]) -> Callable[[Resource], Strategy]:
-    """Kind → its strategy; `now` is the time as metadata has it."""
-    plain = Strategy()
-    known: dict[tuple[str, str], Strategy] = {
+def built_in_strategies(
+    now: Callable[[], str], device_access: DeviceAccess
+) -> Callable[[ApiResource], RestStrategy]:
+    """Group and plural → strategy; `now` is the current time as metadata writes it."""
+    plain = RestStrategy()
+    known: dict[tuple[str, str], RestStrategy] = {
         ("", "pods"): PodStrategy(),
         ("", "nodes"): NodeStrategy(),
         ("", "namespaces"): NamespaceStrategy(),
         ("", "configmaps"): ConfigMapStrategy(),
         ("", "secrets"): SecretStrategy(),
         ("", "services"): ServiceStrategy(),
-        ("", "serviceaccounts"): DeletedIsReturned(),
+        ("", "serviceaccounts"): ReturnDeletedStrategy(),
         ("", "endpoints"): EndpointsStrategy(),
         ("", "events"): CoreEventStrategy(),
         ("", "limitranges"): LimitRangeStrategy(),
@@ -78,19 +81,19 @@ def built_in_strategies(now: Callable[[], str]) -> Callable[[Resource], Strategy
         ("storage.k8s.io", "csidrivers"): CSIDriverStrategy(),
         ("storage.k8s.io", "csinodes"): CSINodeStrategy(),
         ("storage.k8s.io", "volumeattachments"): VolumeAttachmentStrategy(),
-        ("storage.k8s.io", "volumeattributesclasses"): DeletedIsReturned(),
+        ("storage.k8s.io", "volumeattributesclasses"): ReturnDeletedStrategy(),
         ("discovery.k8s.io", "endpointslices"): EndpointSliceStrategy(),
-        ("resource.k8s.io", "resourceclaims"): ResourceClaimStrategy(),
-        ("resource.k8s.io", "resourceclaimtemplates"): ResourceClaimTemplateStrategy(),
-        ("resource.k8s.io", "resourceslices"): ResourceSliceStrategy(),
-        ("resource.k8s.io", "deviceclasses"): CountedStrategy(),
+        ("resource.k8s.io", "resourceclaims"): ResourceClaimStrategy(device_access),
+        ("resource.k8s.io", "resourceclaimtemplates"): ResourceClaimTemplateStrategy(device_access),
+        ("resource.k8s.io", "resourceslices"): ResourceSliceStrategy(now),
+        ("resource.k8s.io", "deviceclasses"): DeviceClassStrategy(),
         ("rbac.authorization.k8s.io", "roles"): RoleStrategy(cluster_wide=False),
         ("rbac.authorization.k8s.io", "clusterroles"): RoleStrategy(cluster_wide=True),
         ("rbac.authorization.k8s.io", "rolebindings"): RoleBindingStrategy(cluster_wide=False),
         ("rbac.authorization.k8s.io", "clusterrolebindings"): RoleBindingStrategy(cluster_wide=True),
     }
 
-    def strategy_of(resource: Resource) -> Strategy:
+    def strategy_of(resource: ApiResource) -> RestStrategy:
         return known.get((resource.group, resource.plural), plain)
 
     return strategy_of

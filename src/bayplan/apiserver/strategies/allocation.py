@@ -1,21 +1,21 @@
-"""Addresses and node ports that services get, none of them twice."""
+"""Allocates unique addresses and node ports to services."""
 
 from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable, Iterator
 
-from bayplan.apiserver.causes import invalid
-from bayplan.apiserver.status import Cause
-from bayplan.apiserver.strategy import Object
+from bayplan.apiserver.api_errors import StatusCause
+from bayplan.apiserver.registry.rest_strategy import Object
+from bayplan.apiserver.validation.field_errors import invalid
 
-#: What kube-apiserver has unless --service-cluster-ip-range says otherwise.
+#: kube-apiserver's default for --service-cluster-ip-range.
 SERVICE_CIDR = ipaddress.IPv4Network("10.0.0.0/24")
 NODE_PORTS = range(30000, 32768)
 
 
-def allocate(service: Object, others: Iterable[Object]) -> list[Cause]:
-    """Give the service what it needs and does not have; what it asks for must be free."""
+def allocate(service: Object, others: Iterable[Object]) -> list[StatusCause]:
+    """Allocate what the service needs and lacks; what it requests must be free."""
     spec = service["spec"]
     specs = [other.get("spec", {}) for other in others]
     named = bool(service["metadata"].get("name"))
@@ -25,25 +25,25 @@ def allocate(service: Object, others: Iterable[Object]) -> list[Cause]:
     return found
 
 
-def _allocate_address(spec: Object, others: list[Object], *, named: bool) -> Iterator[Cause]:
+def _allocate_address(spec: Object, others: list[Object], *, named: bool) -> Iterator[StatusCause]:
     if spec.get("type") == "ExternalName":
         return
     taken = {other.get("clusterIP") for other in others}
-    asked = spec.get("clusterIP", "")
-    if not asked and not named:
+    requested = spec.get("clusterIP", "")
+    if not requested and not named:
         yield invalid("spec.clusterIPs", [""], "failed to allocate IP: a service needs a name")
         return
-    if not asked:
-        asked = next(address for address in _free_first() if address not in taken)
-    elif asked != "None":
-        yield from _asked_causes(asked, taken, spec)
-    spec["clusterIP"] = asked
-    spec["clusterIPs"] = [asked]
+    if not requested:
+        requested = next(address for address in _free_first() if address not in taken)
+    elif requested != "None":
+        yield from _requested_address_causes(requested, taken, spec)
+    spec["clusterIP"] = requested
+    spec["clusterIPs"] = [requested]
     yield from _set_families(spec)
 
 
-def _set_families(spec: Object) -> Iterator[Cause]:
-    """One family is all there is; but who resolves a headless service without a selector may have both."""
+def _set_families(spec: Object) -> Iterator[StatusCause]:
+    """Only one IP family is supported; a headless service without a selector may have both."""
     if spec["clusterIP"] == "None" and not spec.get("selector"):
         spec.setdefault("ipFamilies", ["IPv4", "IPv6"])
         spec.setdefault("ipFamilyPolicy", "RequireDualStack")
@@ -59,30 +59,30 @@ def _set_families(spec: Object) -> Iterator[Cause]:
 
 
 def _free_first() -> Iterator[str]:
-    """From the upper part on: the lower one is for addresses that are asked for."""
+    """From the upper part of the range: the lower one is for addresses that are requested."""
     addresses = [str(address) for address in SERVICE_CIDR.hosts()]
     middle = min(max(16, len(addresses) // 16), 256)
     yield from addresses[middle:]
     yield from addresses[1:middle]
 
 
-def _asked_causes(asked: str, taken: set[str | None], spec: Object) -> Iterator[Cause]:
+def _requested_address_causes(requested: str, taken: set[str | None], spec: Object) -> Iterator[StatusCause]:
     field = "spec.clusterIPs"
     try:
-        inside = ipaddress.ip_address(asked) in SERVICE_CIDR
+        inside = ipaddress.ip_address(requested) in SERVICE_CIDR
     except ValueError:
         text = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
-        yield invalid(f"{field}[0]", asked, text)
+        yield invalid(f"{field}[0]", requested, text)
         return
     if not inside:
-        text = f"failed to allocate IP {asked}: the provided network does not match the current range"
+        text = f"failed to allocate IP {requested}: the provided network does not match the current range"
         yield invalid(field, spec.get("clusterIPs"), text)
-    elif asked in taken:
-        text = f"failed to allocate IP {asked}: provided IP is already allocated"
+    elif requested in taken:
+        text = f"failed to allocate IP {requested}: provided IP is already allocated"
         yield invalid(field, spec.get("clusterIPs"), text)
 
 
-def _allocate_ports(spec: Object, others: list[Object]) -> Iterator[Cause]:
+def _allocate_ports(spec: Object, others: list[Object]) -> Iterator[StatusCause]:
     taken = {port["nodePort"] for other in others for port in other.get("ports", ()) if port.get("nodePort")}
     for i, port in enumerate(spec.get("ports", ())):
         number = port.get("nodePort")

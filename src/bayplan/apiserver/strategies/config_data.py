@@ -1,4 +1,4 @@
-"""ConfigMaps and Secrets: keys, sizes, and what `immutable` means."""
+"""ConfigMaps and Secrets: keys, sizes, immutability."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import base64
 import json
 from collections.abc import Iterator, Mapping
 
-from bayplan.apiserver.causes import each, forbidden, immutable, invalid, required, too_long
-from bayplan.apiserver.names import config_key_errors
-from bayplan.apiserver.status import Cause
-from bayplan.apiserver.strategy import Object, Strategy
+from bayplan.apiserver.api_errors import StatusCause
+from bayplan.apiserver.registry.rest_strategy import Object, RestStrategy
+from bayplan.apiserver.validation.field_errors import each, forbidden, immutable, invalid, required, too_long
+from bayplan.apiserver.validation.name_validation import config_key_errors
 
 MAX_BYTES = 1024 * 1024
-#: Type of a secret → the keys that its data must have.
+#: Secret type → the keys that its data must have.
 _NEEDED_KEYS = {
     "kubernetes.io/dockercfg": (".dockercfg",),
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
@@ -23,10 +23,10 @@ _JSON_TYPES = ("kubernetes.io/dockercfg", "kubernetes.io/dockerconfigjson")
 _ACCOUNT_NAME = "kubernetes.io/service-account.name"
 
 
-class ConfigMapStrategy(Strategy):
+class ConfigMapStrategy(RestStrategy):
     """core/v1 ConfigMap."""
 
-    def validate(self, obj: Object) -> list[Cause]:
+    def validate(self, obj: Object) -> list[StatusCause]:
         data, binary = obj.get("data", {}), obj.get("binaryData", {})
         found = [*_key_causes(data, "data"), *_key_causes(binary, "binaryData")]
         twice = "duplicate of key present in binaryData"
@@ -36,11 +36,11 @@ class ConfigMapStrategy(Strategy):
             found.append(too_long("[]", MAX_BYTES))
         return found
 
-    def validate_update(self, new: Object, old: Object) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object) -> list[StatusCause]:
         return [*_frozen_causes(new, old, ("data", "binaryData")), *self.validate(new)]
 
 
-class SecretStrategy(Strategy):
+class SecretStrategy(RestStrategy):
     """core/v1 Secret."""
 
     selectable_fields = ("type",)
@@ -57,14 +57,14 @@ class SecretStrategy(Strategy):
         if not new.get("type"):
             new["type"] = old.get("type", "Opaque")
 
-    def validate(self, obj: Object) -> list[Cause]:
+    def validate(self, obj: Object) -> list[StatusCause]:
         data = obj.get("data", {})
         found = list(_key_causes(data, "data"))
         if sum(map(_decoded_size, data.values())) > MAX_BYTES:
             found.append(too_long("data", MAX_BYTES))
         return [*found, *_type_causes(obj, data)]
 
-    def validate_update(self, new: Object, old: Object) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object) -> list[StatusCause]:
         found = immutable("type", new.get("type"), old.get("type"))
         return [*found, *_frozen_causes(new, old, ("data",)), *self.validate(new)]
 
@@ -73,7 +73,7 @@ class SecretStrategy(Strategy):
 
 
 def _merge_string_data(obj: Object) -> None:
-    """stringData is for writing only: what it says becomes data."""
+    """stringData is write-only: it is merged into data."""
     plain = obj.pop("stringData", None)
     if plain:
         data = obj.setdefault("data", {})
@@ -81,7 +81,7 @@ def _merge_string_data(obj: Object) -> None:
             data[key] = base64.b64encode(value.encode()).decode()
 
 
-def _key_causes(data: Mapping[str, str], field: str) -> Iterator[Cause]:
+def _key_causes(data: Mapping[str, str], field: str) -> Iterator[StatusCause]:
     for key in data:
         yield from each(f"{field}[{key}]", key, config_key_errors(key))
 
@@ -90,7 +90,7 @@ def _decoded_size(text: str) -> int:
     return len(text) * 3 // 4 - text.count("=", -2)
 
 
-def _frozen_causes(new: Object, old: Object, fields: tuple[str, ...]) -> Iterator[Cause]:
+def _frozen_causes(new: Object, old: Object, fields: tuple[str, ...]) -> Iterator[StatusCause]:
     if not old.get("immutable"):
         return
     if not new.get("immutable"):
@@ -100,7 +100,7 @@ def _frozen_causes(new: Object, old: Object, fields: tuple[str, ...]) -> Iterato
             yield forbidden(field, "field is immutable when `immutable` is set")
 
 
-def _type_causes(obj: Object, data: Mapping[str, str]) -> Iterator[Cause]:
+def _type_causes(obj: Object, data: Mapping[str, str]) -> Iterator[StatusCause]:
     kind = obj.get("type", "")
     for key in _NEEDED_KEYS.get(kind, ()):
         if key not in data:

@@ -1,14 +1,14 @@
-"""Endpoints and EndpointSlices, which controllers write."""
+"""Endpoints and EndpointSlices."""
 
 from __future__ import annotations
 
-from bayplan.apiserver.causes import immutable, not_supported, one_of
-from bayplan.apiserver.status import Cause
-from bayplan.apiserver.strategies.pod_spec import ip_causes
-from bayplan.apiserver.strategy import Object, Strategy
+from bayplan.apiserver.api_errors import StatusCause
+from bayplan.apiserver.registry.rest_strategy import Object, RestStrategy
+from bayplan.apiserver.strategies.pods.pod_spec_validation import ip_causes
+from bayplan.apiserver.validation.field_errors import immutable, not_supported, one_of
 
 
-class EndpointsStrategy(Strategy):
+class EndpointsStrategy(RestStrategy):
     """core/v1 Endpoints."""
 
     allows_create_on_update = True
@@ -18,8 +18,8 @@ class EndpointsStrategy(Strategy):
             for port in subset.get("ports", ()):
                 port.setdefault("protocol", "TCP")
 
-    def validate(self, obj: Object) -> list[Cause]:
-        found: list[Cause] = []
+    def validate(self, obj: Object) -> list[StatusCause]:
+        found: list[StatusCause] = []
         for i, subset in enumerate(obj.get("subsets", ())):
             for key in ("addresses", "notReadyAddresses"):
                 for j, address in enumerate(subset.get(key, ())):
@@ -30,7 +30,7 @@ class EndpointsStrategy(Strategy):
         return []
 
 
-class EndpointSliceStrategy(Strategy):
+class EndpointSliceStrategy(RestStrategy):
     """discovery.k8s.io/v1 EndpointSlice."""
 
     counts_generations = True
@@ -40,7 +40,7 @@ class EndpointSliceStrategy(Strategy):
             port.setdefault("name", "")
             port.setdefault("protocol", "TCP")
 
-    def validate(self, obj: Object) -> list[Cause]:
+    def validate(self, obj: Object) -> list[StatusCause]:
         kinds = ("FQDN", "IPv4", "IPv6")
         found = one_of("addressType", obj.get("addressType"), kinds)
         for i, port in enumerate(obj.get("ports") or ()):
@@ -48,5 +48,5 @@ class EndpointSliceStrategy(Strategy):
                 found.append(not_supported(f"ports[{i}].protocol", port["protocol"], ("SCTP", "TCP", "UDP")))
         return found
 
-    def validate_update(self, new: Object, old: Object) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object) -> list[StatusCause]:
         return [*self.validate(new), *immutable("addressType", new.get("addressType"), old.get("addressType"))]

@@ -1,16 +1,16 @@
-"""Events, in the form of core/v1 (as they are stored) and in that of events.k8s.io/v1."""
+"""Events, as core/v1 (which is stored) and as events.k8s.io/v1."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bayplan.apiserver.causes import each, immutable, invalid, required
-from bayplan.apiserver.names import qualified_name_errors
-from bayplan.apiserver.status import Cause
-from bayplan.apiserver.strategy import Object, Strategy
+from bayplan.apiserver.api_errors import StatusCause
+from bayplan.apiserver.registry.rest_strategy import Object, RestStrategy
+from bayplan.apiserver.validation.field_errors import each, immutable, invalid, required
+from bayplan.apiserver.validation.name_validation import qualified_name_errors
 
-#: Field in events.k8s.io/v1 → the same in core/v1.
+#: Field in events.k8s.io/v1 → its name in core/v1.
 _RENAMED = {
     "regarding": "involvedObject",
     "note": "message",
@@ -22,7 +22,7 @@ _RENAMED = {
 }
 _BACK = {core: new for new, core in _RENAMED.items()}
 _REFERENCE = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
-#: What Go prints of an Event of core/v1 even when it is empty.
+#: What Go prints of a core/v1 Event even when it is empty.
 _ALWAYS: dict[str, Any] = {
     "involvedObject": {}, "source": {}, "firstTimestamp": None, "lastTimestamp": None, "eventTime": None,
     "reportingComponent": "", "reportingInstance": "",
@@ -31,14 +31,14 @@ _ALWAYS_NEW: dict[str, Any] = {
     "regarding": {}, "deprecatedSource": {}, "deprecatedFirstTimestamp": None, "deprecatedLastTimestamp": None,
     "eventTime": None,
 }  # fmt: skip
-#: What an update through events.k8s.io/v1 must leave alone.
+#: What an update through events.k8s.io/v1 must not change.
 _FROZEN = (
     "involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "type",
     "eventTime", "action", "related", "reportingComponent", "reportingInstance",
 )  # fmt: skip
 
 
-class CoreEventStrategy(Strategy):
+class CoreEventStrategy(RestStrategy):
     """core/v1 Event."""
 
     allows_create_on_update = True
@@ -47,10 +47,10 @@ class CoreEventStrategy(Strategy):
         *(f"involvedObject.{key}" for key in _REFERENCE), "reason", "reportingComponent", "source", "type",
     )  # fmt: skip
 
-    def validate(self, obj: Object) -> list[Cause]:
+    def validate(self, obj: Object) -> list[StatusCause]:
         return list(_event_causes(obj, "reportingComponent"))
 
-    def validate_update(self, new: Object, old: Object) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object) -> list[StatusCause]:
         return self.validate(new)
 
     def fields(self, obj: Object) -> Mapping[str, str]:
@@ -66,7 +66,7 @@ class CoreEventStrategy(Strategy):
 
 
 class EventStrategy(CoreEventStrategy):
-    """events.k8s.io/v1 Event: other names for the same fields, and stricter rules."""
+    """events.k8s.io/v1 Event: the same fields under other names, with stricter validation."""
 
     is_converted = True
     checks_metadata = True
@@ -83,7 +83,7 @@ class EventStrategy(CoreEventStrategy):
                 converted.pop(key, None)
         return {**_ALWAYS_NEW, **converted, "apiVersion": "events.k8s.io/v1"}
 
-    def validate(self, obj: Object) -> list[Cause]:
+    def validate(self, obj: Object) -> list[StatusCause]:
         core = self.to_storage(obj)
         found = [*_event_causes(core, "reportingController"), *_series_causes(core)]
         if not core.get("eventTime"):
@@ -94,7 +94,7 @@ class EventStrategy(CoreEventStrategy):
         found += [invalid(key, "", "needs to be unset") for key in old_fields if core.get(key)]
         return found
 
-    def validate_update(self, new: Object, old: Object) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object) -> list[StatusCause]:
         after, before = self.to_storage(new), self.to_storage(old)
         found = list(_event_causes(after, "reportingController"))
         if after.get("series") != before.get("series"):
@@ -105,14 +105,14 @@ class EventStrategy(CoreEventStrategy):
         return found
 
     def fields(self, obj: Object) -> Mapping[str, str]:
-        """Of the stored form; selectors may use the names of either."""
+        """Fields of the stored form; selectors may use the names of either."""
         core = super().fields(obj)
         about = {f"regarding.{key}": core[f"involvedObject.{key}"] for key in _REFERENCE}
         return {**core, **about, "reportingController": core["reportingComponent"]}
 
 
-def _event_causes(event: Object, controller_field: str) -> Iterator[Cause]:
-    """What every event must meet; one with an eventTime must say more."""
+def _event_causes(event: Object, controller_field: str) -> Iterator[StatusCause]:
+    """Rules for every event, and more for one with an eventTime."""
     namespace, about = event["metadata"].get("namespace", ""), event.get("involvedObject", {}).get("namespace", "")
     if not event.get("eventTime"):
         if namespace != about and not (not about and namespace == "default"):
@@ -133,7 +133,7 @@ def _event_causes(event: Object, controller_field: str) -> Iterator[Cause]:
         yield invalid("message", "", "can have at most 1024 characters")
 
 
-def _series_causes(event: Object) -> Iterator[Cause]:
+def _series_causes(event: Object) -> Iterator[StatusCause]:
     series = event.get("series")
     if series is None:
         return

@@ -6,13 +6,20 @@ import re
 from collections.abc import Iterator, Mapping
 from zoneinfo import available_timezones
 
-from bayplan.apiserver.causes import immutable, invalid, non_negative, not_supported, one_of, required
-from bayplan.apiserver.status import Cause
-from bayplan.apiserver.strategies.pod_spec import template_causes
-from bayplan.apiserver.strategies.pod_warnings import pod_warnings
-from bayplan.apiserver.strategies.selectors import matches, selector_causes
+from bayplan.apiserver.api_errors import StatusCause
+from bayplan.apiserver.registry.rest_strategy import Object, StatusStrategy
+from bayplan.apiserver.strategies.pods.pod_spec_validation import template_causes
+from bayplan.apiserver.strategies.pods.pod_warnings import pod_warnings
 from bayplan.apiserver.strategies.workloads import default_template
-from bayplan.apiserver.strategy import Object, StatusStrategy
+from bayplan.apiserver.validation.field_errors import (
+    immutable,
+    invalid,
+    non_negative,
+    not_supported,
+    one_of,
+    required,
+)
+from bayplan.apiserver.validation.selector_validation import matches, selector_causes
 
 _NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
 _UID_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid")
@@ -26,7 +33,7 @@ _FROZEN = ("selector", "completionMode", "podFailurePolicy", "backoffLimitPerInd
 
 
 class JobStrategy(StatusStrategy):
-    """batch/v1 Job. The server makes its selector unless told otherwise."""
+    """batch/v1 Job. The server generates its selector by default."""
 
     selectable_fields = ("status.successful",)
     orphan_warning = (
@@ -62,9 +69,9 @@ class JobStrategy(StatusStrategy):
     def finish(self, obj: Object) -> None:
         _default_labels(obj)
 
-    def validate(self, obj: Object) -> list[Cause]:
+    def validate(self, obj: Object) -> list[StatusCause]:
         spec = obj["spec"]
-        found: list[Cause] = []
+        found: list[StatusCause] = []
         if not spec.get("manualSelector"):
             found += _generated_causes(obj)
         found += job_spec_causes(spec, "spec")
@@ -78,7 +85,7 @@ class JobStrategy(StatusStrategy):
             found.append(invalid("spec.template.metadata.labels", labels or None, text))
         return found
 
-    def validate_update(self, new: Object, old: Object) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object) -> list[StatusCause]:
         spec, before = new["spec"], old["spec"]
         found = self.validate(new)
         for key in _FROZEN:
@@ -101,7 +108,7 @@ class JobStrategy(StatusStrategy):
 def _default_labels(obj: Object) -> None:
     labels = obj["spec"]["template"]["metadata"].get("labels")
     if labels and not obj["metadata"].get("labels"):
-        # One map, as in kube-apiserver: what is generated for the template then shows here too.
+        # One shared map, as in kube-apiserver: labels generated for the template appear here too.
         obj["metadata"]["labels"] = labels
 
 
@@ -116,8 +123,8 @@ def _generate_selector(obj: Object) -> None:
     selector.setdefault("matchLabels", {}).setdefault(_UID_LABELS[1], metadata.get("uid", ""))
 
 
-def _generated_causes(obj: Object) -> Iterator[Cause]:
-    """What the server generates must be there, and the selector must find nothing else."""
+def _generated_causes(obj: Object) -> Iterator[StatusCause]:
+    """What the server generates must be there, and the selector must match nothing else."""
     if "selector" not in obj["spec"]:
         return
     labels = _sorted_labels(obj["spec"])
@@ -135,11 +142,11 @@ def _generated_causes(obj: Object) -> Iterator[Cause]:
 
 
 def _sorted_labels(spec: Object) -> dict[str, str]:
-    """Of the template, as messages show them."""
+    """Labels of the template, as messages show them."""
     return dict(sorted(spec["template"]["metadata"].get("labels", {}).items()))
 
 
-def job_spec_causes(spec: Object, path: str) -> Iterator[Cause]:
+def job_spec_causes(spec: Object, path: str) -> Iterator[StatusCause]:
     for key in _COUNTS:
         yield from non_negative(f"{path}.{key}", spec.get(key))
     mode = spec.get("completionMode", "NonIndexed")
@@ -165,7 +172,7 @@ def job_spec_causes(spec: Object, path: str) -> Iterator[Cause]:
         yield invalid(field, policy, 'only "Never" is supported when podFailurePolicy is specified')
 
 
-def _indexed_causes(spec: Object, path: str) -> Iterator[Cause]:
+def _indexed_causes(spec: Object, path: str) -> Iterator[StatusCause]:
     completions, failed = spec.get("completions"), spec.get("maxFailedIndexes")
     if completions is None:
         yield required(f"{path}.completions", "when completion mode is Indexed")
@@ -176,7 +183,7 @@ def _indexed_causes(spec: Object, path: str) -> Iterator[Cause]:
         yield invalid(f"{path}.maxFailedIndexes", failed, "must be less than or equal to completions")
 
 
-def _replacement_causes(spec: Object, path: str) -> Iterator[Cause]:
+def _replacement_causes(spec: Object, path: str) -> Iterator[StatusCause]:
     policy, field = spec.get("podReplacementPolicy"), f"{path}.podReplacementPolicy"
     if policy is None:
         return
@@ -187,8 +194,8 @@ def _replacement_causes(spec: Object, path: str) -> Iterator[Cause]:
         yield not_supported(field, policy, ("Failed", "TerminatingOrFailed"))
 
 
-def _completions_causes(spec: Object, before: Object) -> list[Cause]:
-    """An indexed job may grow and shrink if all its pods run at once."""
+def _completions_causes(spec: Object, before: Object) -> list[StatusCause]:
+    """An indexed job may be resized if all its pods run at once."""
     if spec.get("completions") == before.get("completions"):
         return []
     if spec.get("completionMode") != "Indexed":
@@ -201,7 +208,7 @@ def _completions_causes(spec: Object, before: Object) -> list[Cause]:
 
 
 def _same_template(spec: Object, old: Object) -> bool:
-    """A suspended job that never ran may still say where its pods shall go."""
+    """The scheduling fields of a suspended job that never ran may still change."""
     before = old["spec"]
     template, known = spec["template"], before["template"]
     if not before.get("suspend") or "startTime" in old.get("status", {}):
@@ -231,7 +238,7 @@ class CronJobStrategy(StatusStrategy):
             for pattern in rule.get("onPodConditions", ()):
                 pattern["status"] = pattern.get("status") or "True"
 
-    def validate(self, obj: Object) -> list[Cause]:
+    def validate(self, obj: Object) -> list[StatusCause]:
         spec = obj["spec"]
         found = _schedule_causes(spec)
         for key in ("startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
@@ -247,7 +254,7 @@ class CronJobStrategy(StatusStrategy):
         return pod_warnings(template, "spec.jobTemplate.spec.template") if old is None else []
 
 
-def _job_template_causes(spec: Object, path: str) -> Iterator[Cause]:
+def _job_template_causes(spec: Object, path: str) -> Iterator[StatusCause]:
     yield from job_spec_causes(spec, path)
     if "selector" in spec:
         yield invalid(f"{path}.selector", spec["selector"], "`selector` will be auto-generated")
@@ -255,7 +262,7 @@ def _job_template_causes(spec: Object, path: str) -> Iterator[Cause]:
         yield not_supported(f"{path}.manualSelector", True, ("nil", "false"))
 
 
-def _schedule_causes(spec: Object) -> list[Cause]:
+def _schedule_causes(spec: Object) -> list[StatusCause]:
     schedule = spec.get("schedule", "")
     if not schedule:
         return [required("spec.schedule")]

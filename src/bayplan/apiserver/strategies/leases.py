@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from bayplan.apiserver.causes import forbidden, invalid
-from bayplan.apiserver.names import qualified_name_errors
-from bayplan.apiserver.status import Cause
-from bayplan.apiserver.strategy import Object, Strategy
+from bayplan.apiserver.api_errors import StatusCause
+from bayplan.apiserver.registry.rest_strategy import Object, RestStrategy
+from bayplan.apiserver.validation.field_errors import forbidden, invalid
+from bayplan.apiserver.validation.name_validation import qualified_name_errors
 
 
-class LeaseStrategy(Strategy):
+class LeaseStrategy(RestStrategy):
     """coordination.k8s.io/v1 Lease."""
 
     allows_create_on_update = True
     allows_unconditional_update = False
 
-    def validate(self, obj: Object) -> list[Cause]:
+    def validate(self, obj: Object) -> list[StatusCause]:
         spec = obj.get("spec", {})
         found = []
         if spec.get("leaseDurationSeconds", 1) <= 0:

@@ -1,19 +1,19 @@
-"""Namespaces: they end in two steps, and are called by a label."""
+"""Namespaces: deleted in two steps, and labelled with their name."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bayplan.apiserver.causes import invalid
-from bayplan.apiserver.names import label_errors
-from bayplan.apiserver.status import Cause
-from bayplan.apiserver.strategy import Object, Strategy
+from bayplan.apiserver.api_errors import StatusCause
+from bayplan.apiserver.registry.rest_strategy import Object, RestStrategy
+from bayplan.apiserver.validation.field_errors import invalid
+from bayplan.apiserver.validation.name_validation import label_errors
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 FINALIZER = "kubernetes"
 
 
-class NamespaceStrategy(Strategy):
+class NamespaceStrategy(RestStrategy):
     """core/v1 Namespace."""
 
     has_status = True
@@ -36,15 +36,11 @@ class NamespaceStrategy(Strategy):
         finalizers = obj.setdefault("spec", {}).setdefault("finalizers", [])
         if FINALIZER not in finalizers:
             finalizers.append(FINALIZER)
-        # The name may have been generated after defaults were set.
+        # The name may have been generated after defaulting.
         obj["metadata"].setdefault("labels", {})[NAME_LABEL] = obj["metadata"].get("name", "")
 
     def prepare_update(self, new: Object, old: Object) -> None:
         new["spec"] = {**new.get("spec", {}), "finalizers": old.get("spec", {}).get("finalizers", [])}
-        new["status"] = old.get("status", {})
-
-    def prepare_finalize(self, new: Object, old: Object) -> None:
-        """A write through /finalize changes the finalizers only."""
         new["status"] = old.get("status", {})
 
     def prepare_delete(self, obj: Object) -> None:
@@ -53,10 +49,10 @@ class NamespaceStrategy(Strategy):
     def holds_deletion(self, obj: Object) -> bool:
         return bool(obj.get("spec", {}).get("finalizers") or obj["metadata"].get("finalizers"))
 
-    def validate(self, obj: Object) -> list[Cause]:
+    def validate(self, obj: Object) -> list[StatusCause]:
         return []
 
-    def validate_status_update(self, new: Object, old: Object) -> list[Cause]:
+    def validate_status_update(self, new: Object, old: Object) -> list[StatusCause]:
         phase, deleted = new.get("status", {}).get("phase"), "deletionTimestamp" in new["metadata"]
         if deleted and phase != "Terminating":
             text = "may only be 'Terminating' if `deletionTimestamp` is not empty"

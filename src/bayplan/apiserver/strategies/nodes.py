@@ -5,16 +5,16 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable, Iterator, Mapping
 
-from bayplan.apiserver.causes import duplicate, each, forbidden, invalid, required
-from bayplan.apiserver.names import label_value_errors, qualified_name_errors
-from bayplan.apiserver.status import Cause
-from bayplan.apiserver.strategies.pod_scheduling import taint_effect_causes
-from bayplan.apiserver.strategies.quantities import amount_causes
-from bayplan.apiserver.strategy import Object, Strategy
+from bayplan.apiserver.api_errors import StatusCause
+from bayplan.apiserver.registry.rest_strategy import Object, RestStrategy
+from bayplan.apiserver.strategies.pods.scheduling_validation import taint_effect_causes
+from bayplan.apiserver.validation.field_errors import duplicate, each, forbidden, invalid, required
+from bayplan.apiserver.validation.name_validation import label_value_errors, qualified_name_errors
+from bayplan.apiserver.validation.quantity_validation import amount_causes
 
 
-class NodeStrategy(Strategy):
-    """core/v1 Node. Its status may be given on creation, as kubelets do."""
+class NodeStrategy(RestStrategy):
+    """core/v1 Node. Its status may be set on creation, as kubelets do."""
 
     has_status = True
     selectable_fields = ("spec.unschedulable",)
@@ -41,47 +41,47 @@ class NodeStrategy(Strategy):
     def prepare_update(self, new: Object, old: Object) -> None:
         new["status"] = old.get("status", {})
 
-    def validate(self, obj: Object) -> list[Cause]:
+    def validate(self, obj: Object) -> list[StatusCause]:
         found = list(_taint_causes(obj.get("spec", {}).get("taints", ())))
         found += _resource_causes(obj.get("status", {}))
         found += _cidr_causes(obj.get("spec", {}).get("podCIDRs", []))
         return found
 
-    def validate_update(self, new: Object, old: Object) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object) -> list[StatusCause]:
         return [*self.validate(new), *_change_causes(new, old)]
 
-    def validate_status_update(self, new: Object, old: Object) -> list[Cause]:
+    def validate_status_update(self, new: Object, old: Object) -> list[StatusCause]:
         return [*_resource_causes(new.get("status", {})), *_change_causes(new, old)]
 
     def fields(self, obj: Object) -> Mapping[str, str]:
         return {"spec.unschedulable": "true" if obj.get("spec", {}).get("unschedulable") else "false"}
 
 
-def _taint_causes(taints: Iterable[Object]) -> Iterator[Cause]:
+def _taint_causes(taints: Iterable[Object]) -> Iterator[StatusCause]:
     seen: set[tuple[str, str]] = set()
     for i, taint in enumerate(taints):
-        place = f"metadata.taints[{i}]"
+        field_path = f"metadata.taints[{i}]"
         key, value, effect = taint.get("key", ""), taint.get("value", ""), taint.get("effect", "")
-        yield from each(f"{place}.key", key, qualified_name_errors(key))
+        yield from each(f"{field_path}.key", key, qualified_name_errors(key))
         complaints = label_value_errors(value)
         if complaints:
-            yield invalid(f"{place}.value", value, ";".join(complaints))
+            yield invalid(f"{field_path}.value", value, ";".join(complaints))
         if effect:
-            yield from taint_effect_causes(effect, f"{place}.effect")
+            yield from taint_effect_causes(effect, f"{field_path}.effect")
         else:
-            yield required(f"{place}.effect")
+            yield required(f"{field_path}.effect")
         if (key, effect) in seen:
-            yield duplicate(place, taint)
+            yield duplicate(field_path, taint)
         seen.add((key, effect))
 
 
-def _resource_causes(status: Object) -> Iterator[Cause]:
+def _resource_causes(status: Object) -> Iterator[StatusCause]:
     for key in ("capacity", "allocatable"):
         for name, text in status.get(key, {}).items():
             yield from amount_causes(name, text, f"status.{key}.{name}")
 
 
-def _cidr_causes(cidrs: list[str]) -> Iterator[Cause]:
+def _cidr_causes(cidrs: list[str]) -> Iterator[StatusCause]:
     families = []
     for i, cidr in enumerate(cidrs):
         try:
@@ -93,7 +93,7 @@ def _cidr_causes(cidrs: list[str]) -> Iterator[Cause]:
         yield invalid("spec.podCIDRs", cidrs, "may specify no more than one CIDR for each IP family")
 
 
-def _change_causes(new: Object, old: Object) -> Iterator[Cause]:
+def _change_causes(new: Object, old: Object) -> Iterator[StatusCause]:
     spec, before = new.get("spec", {}), old.get("spec", {})
     addresses: list[Object] = []
     for i, address in enumerate(new.get("status", {}).get("addresses", ())):

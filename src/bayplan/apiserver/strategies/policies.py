@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bayplan.apiserver.causes import forbidden, invalid, non_negative, not_supported, one_of
-from bayplan.apiserver.status import Cause
-from bayplan.apiserver.strategies.selectors import selector_causes
+from bayplan.apiserver.api_errors import StatusCause
+from bayplan.apiserver.registry.rest_strategy import Object, RestStrategy, StatusStrategy
 from bayplan.apiserver.strategies.workloads import at_most_all_causes, int_or_percent_causes
-from bayplan.apiserver.strategy import Object, StatusStrategy, Strategy
+from bayplan.apiserver.validation.field_errors import forbidden, invalid, non_negative, not_supported, one_of
+from bayplan.apiserver.validation.selector_validation import selector_causes
 
 HIGHEST_USER_PRIORITY = 1_000_000_000
-#: Name → value of the classes that every cluster has.
+#: The priority classes that every cluster has, with their values.
 SYSTEM_PRIORITY_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 SYSTEM_PRIORITY_DESCRIPTIONS = {
     "system-cluster-critical": (
@@ -30,9 +30,9 @@ class PodDisruptionBudgetStrategy(StatusStrategy):
     checks_metadata = False
     empty_status = dict.fromkeys(_STATUS_COUNTS, 0)
 
-    def validate(self, obj: Object) -> list[Cause]:
+    def validate(self, obj: Object) -> list[StatusCause]:
         spec = obj.get("spec", {})
-        found: list[Cause] = []
+        found: list[StatusCause] = []
         if "minAvailable" in spec and "maxUnavailable" in spec:
             found.append(invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set"))
         for key in ("minAvailable", "maxUnavailable"):
@@ -45,13 +45,13 @@ class PodDisruptionBudgetStrategy(StatusStrategy):
             found.append(not_supported("spec.unhealthyPodEvictionPolicy", policy, policies))
         return found
 
-    def validate_status_update(self, new: Object, old: Object) -> list[Cause]:
+    def validate_status_update(self, new: Object, old: Object) -> list[StatusCause]:
         status = new.get("status", {})
         found = [cause for key in _STATUS_COUNTS for cause in non_negative(f"status.{key}", status.get(key))]
         return [*found, *_condition_causes(status)]
 
 
-def _condition_causes(status: Object) -> Iterator[Cause]:
+def _condition_causes(status: Object) -> Iterator[StatusCause]:
     for i, condition in enumerate(status.get("conditions", ())):
         path = f"status.conditions[{i}]"
         yield from one_of(f"{path}.type", condition.get("type"), (condition.get("type", ""),))
@@ -63,8 +63,8 @@ def _condition_causes(status: Object) -> Iterator[Cause]:
             yield from one_of(f"{path}.lastTransitionTime", "", ())
 
 
-class PriorityClassStrategy(Strategy):
-    """scheduling.k8s.io/v1 PriorityClass. Its generation starts at 1 and stays there."""
+class PriorityClassStrategy(RestStrategy):
+    """scheduling.k8s.io/v1 PriorityClass. Its generation is always 1."""
 
     def default(self, obj: Object) -> None:
         obj.setdefault("preemptionPolicy", "PreemptLowerPriority")
@@ -72,9 +72,9 @@ class PriorityClassStrategy(Strategy):
     def prepare_create(self, obj: Object) -> None:
         obj["metadata"]["generation"] = 1
 
-    def validate(self, obj: Object) -> list[Cause]:
+    def validate(self, obj: Object) -> list[StatusCause]:
         name, value = obj["metadata"].get("name", ""), obj.get("value", 0)
-        found: list[Cause] = []
+        found: list[StatusCause] = []
         if name.startswith("system-"):
             if SYSTEM_PRIORITY_CLASSES.get(name) != value:
                 found.append(forbidden("metadata.name", _reserved(name)))
@@ -84,7 +84,7 @@ class PriorityClassStrategy(Strategy):
         policies = ("PreemptLowerPriority", "Never")
         return [*found, *one_of("preemptionPolicy", obj.get("preemptionPolicy"), policies)]
 
-    def validate_update(self, new: Object, old: Object) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object) -> list[StatusCause]:
         found = []
         if new.get("value", 0) != old.get("value", 0):
             found.append(forbidden("value", "may not be changed in an update."))

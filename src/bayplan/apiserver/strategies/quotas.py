@@ -1,14 +1,15 @@
-"""LimitRanges and ResourceQuotas: rules for the objects themselves. What they limit is admission's business."""
+"""LimitRanges and ResourceQuotas as objects; admission enforces them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bayplan.apiserver.causes import duplicate, each, forbidden, invalid, required
-from bayplan.apiserver.names import qualified_name_errors
-from bayplan.apiserver.status import Cause
-from bayplan.apiserver.strategies.quantities import (
+from bayplan.apiserver.api_errors import StatusCause
+from bayplan.apiserver.registry.rest_strategy import Object, RestStrategy, StatusStrategy
+from bayplan.apiserver.validation.field_errors import duplicate, each, forbidden, invalid, required
+from bayplan.apiserver.validation.name_validation import qualified_name_errors
+from bayplan.apiserver.validation.quantity_validation import (
     STANDARD_QUOTA,
     amount_causes,
     container_resource_name_causes,
@@ -17,7 +18,6 @@ from bayplan.apiserver.strategies.quantities import (
     quota_resource_name_causes,
     resource_name_causes,
 )
-from bayplan.apiserver.strategy import Object, StatusStrategy, Strategy
 from bayplan.model.quantity import Quantity
 
 _LIMIT_TYPES = ("Pod", "Container", "PersistentVolumeClaim")
@@ -35,13 +35,13 @@ _OPPOSITES = ({"BestEffort", "NotBestEffort"}, {"Terminating", "NotTerminating"}
 _POD_RESOURCES = ("pods", "cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory")
 
 
-class LimitRangeStrategy(Strategy):
+class LimitRangeStrategy(RestStrategy):
     """core/v1 LimitRange."""
 
     allows_create_on_update = True
 
     def prepare_create(self, obj: Object) -> None:
-        # A name is made up for one without.
+        # Generate a name if there is none.
         obj["metadata"].setdefault("name", obj["metadata"].get("uid", ""))
 
     def default(self, obj: Object) -> None:
@@ -49,16 +49,16 @@ class LimitRangeStrategy(Strategy):
             if limit.get("type") == "Container":
                 _default_limit(limit)
 
-    def validate(self, obj: Object) -> list[Cause]:
-        found: list[Cause] = []
+    def validate(self, obj: Object) -> list[StatusCause]:
+        found: list[StatusCause] = []
         types: set[str] = set()
         for i, limit in enumerate(obj.get("spec", {}).get("limits") or ()):
-            place, kind = f"spec.limits[{i}]", limit.get("type", "")
-            found += _limit_type_causes(kind, f"{place}.type")
+            field_path, kind = f"spec.limits[{i}]", limit.get("type", "")
+            found += _limit_type_causes(kind, f"{field_path}.type")
             if kind in types:
-                found.append(duplicate(f"{place}.type", kind))
+                found.append(duplicate(f"{field_path}.type", kind))
             types.add(kind)
-            found += _limit_causes(limit, place)
+            found += _limit_causes(limit, field_path)
         return found
 
 
@@ -70,14 +70,14 @@ def _default_limit(limit: Object) -> None:
             limit[key] = amounts
 
 
-def _limit_type_causes(kind: str, field: str) -> list[Cause]:
+def _limit_type_causes(kind: str, field: str) -> list[StatusCause]:
     found = each(field, kind, qualified_name_errors(kind))
     if not found and "/" not in kind and kind not in _LIMIT_TYPES:
         found.append(invalid(field, kind, "must be a standard limit type or fully qualified"))
     return found
 
 
-def _limit_causes(limit: Mapping[str, Any], path: str) -> Iterator[Cause]:
+def _limit_causes(limit: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
     kind = limit.get("type", "")
     name_causes = container_resource_name_causes if kind in ("Pod", "Container") else resource_name_causes
     keys = ["max", "min", "maxLimitRequestRatio"]
@@ -98,7 +98,7 @@ def _limit_causes(limit: Mapping[str, Any], path: str) -> Iterator[Cause]:
         yield from _order_causes(name, amounts, path)
 
 
-#: Lower, higher, the field that is to blame, and the words.
+#: Lower, higher, the field at fault, and the message.
 _ORDERS = (
     ("min", "max", "min", "min value {} is greater than max value {}"),
     ("min", "defaultRequest", "defaultRequest", "min value {} is greater than default request value {}"),
@@ -114,7 +114,7 @@ _ORDERS = (
 )
 
 
-def _order_causes(name: str, amounts: dict[str, Quantity], path: str) -> Iterator[Cause]:
+def _order_causes(name: str, amounts: dict[str, Quantity], path: str) -> Iterator[StatusCause]:
     for lower, higher, blamed, text in _ORDERS:
         if lower in amounts and higher in amounts and amounts[lower] > amounts[higher]:
             detail = text.format(amounts[lower], amounts[higher])
@@ -139,21 +139,21 @@ class ResourceQuotaStrategy(StatusStrategy):
     counts_generations = False
     returns_deleted = True
 
-    def validate(self, obj: Object) -> list[Cause]:
+    def validate(self, obj: Object) -> list[StatusCause]:
         spec = obj.get("spec", {})
         found = list(_hard_causes(spec.get("hard", {}), "spec.hard"))
         found += _scope_causes(spec.get("scopes", []), spec.get("hard", {}))
         found += _scope_selector_causes(spec)
         return found
 
-    def validate_update(self, new: Object, old: Object) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object) -> list[StatusCause]:
         scopes = new.get("spec", {}).get("scopes", [])
         found = self.validate(new)
         if set(scopes) != set(old.get("spec", {}).get("scopes", [])):
             found.append(invalid("spec.scopes", scopes, "field is immutable"))
         return found
 
-    def validate_status_update(self, new: Object, old: Object) -> list[Cause]:
+    def validate_status_update(self, new: Object, old: Object) -> list[StatusCause]:
         status = new.get("status", {})
         return [
             *_hard_causes(status.get("hard", {}), "status.hard"),
@@ -161,14 +161,14 @@ class ResourceQuotaStrategy(StatusStrategy):
         ]
 
 
-def _hard_causes(amounts: Mapping[str, str], path: str) -> Iterator[Cause]:
+def _hard_causes(amounts: Mapping[str, str], path: str) -> Iterator[StatusCause]:
     for name, text in amounts.items():
         yield from quota_resource_name_causes(name, f"{path}[{name}]")
         yield from amount_causes(name, text, f"{path}[{name}]")
 
 
 def _fits(scope: str, resource: str) -> bool:
-    """Whether a scope can be put on a quota of a resource."""
+    """Whether a scope can be combined with a resource."""
     if resource not in STANDARD_QUOTA or is_huge_page(resource):
         return True
     if scope == "VolumeAttributesClass":
@@ -179,7 +179,7 @@ def _fits(scope: str, resource: str) -> bool:
     return resource in known or scope not in _POD_SCOPES
 
 
-def _scope_causes(scopes: list[str], hard: Mapping[str, str]) -> Iterator[Cause]:
+def _scope_causes(scopes: list[str], hard: Mapping[str, str]) -> Iterator[StatusCause]:
     for scope in scopes:
         if scope not in _SCOPES:
             yield invalid("spec.scopes", scopes, "unsupported scope")
@@ -190,7 +190,7 @@ def _scope_causes(scopes: list[str], hard: Mapping[str, str]) -> Iterator[Cause]
         yield invalid("spec.scopes", scopes, "conflicting scopes")
 
 
-def _scope_selector_causes(spec: Mapping[str, Any]) -> Iterator[Cause]:
+def _scope_selector_causes(spec: Mapping[str, Any]) -> Iterator[StatusCause]:
     path = "spec.scopeSelector.matchExpressions"
     expressions = spec.get("scopeSelector", {}).get("matchExpressions", ())
     for expression in expressions:

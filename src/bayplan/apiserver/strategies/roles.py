@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from bayplan.apiserver.causes import each, immutable, invalid, not_supported, required
-from bayplan.apiserver.names import path_segment_errors, subdomain_errors
-from bayplan.apiserver.status import Cause
-from bayplan.apiserver.strategy import Object, Strategy
+from bayplan.apiserver.api_errors import StatusCause
+from bayplan.apiserver.registry.rest_strategy import Object, RestStrategy
+from bayplan.apiserver.validation.field_errors import each, immutable, invalid, not_supported, required
+from bayplan.apiserver.validation.name_validation import path_segment_errors, subdomain_errors
 
 _GROUP = "rbac.authorization.k8s.io"
 
 
-class _RbacStrategy(Strategy):
+class _RbacStrategy(RestStrategy):
     allows_create_on_update = True
 
     def name_errors(self, name: str, *, prefix: bool) -> list[str]:
@@ -25,13 +25,13 @@ class RoleStrategy(_RbacStrategy):
     def __init__(self, *, cluster_wide: bool) -> None:
         self._cluster_wide = cluster_wide
 
-    def validate(self, obj: Object) -> list[Cause]:
-        found: list[Cause] = []
+    def validate(self, obj: Object) -> list[StatusCause]:
+        found: list[StatusCause] = []
         for i, rule in enumerate(obj.get("rules") or ()):
             found += self._rule_causes(rule, f"rules[{i}]")
         return found
 
-    def _rule_causes(self, rule: Object, path: str) -> Iterator[Cause]:
+    def _rule_causes(self, rule: Object, path: str) -> Iterator[StatusCause]:
         if not rule.get("verbs"):
             yield required(f"{path}.verbs", "verbs must contain at least one value")
         urls = rule.get("nonResourceURLs", [])
@@ -64,9 +64,9 @@ class RoleBindingStrategy(_RbacStrategy):
             if not subject.get("apiGroup") and subject.get("kind") in ("User", "Group"):
                 subject["apiGroup"] = _GROUP
 
-    def validate(self, obj: Object) -> list[Cause]:
+    def validate(self, obj: Object) -> list[StatusCause]:
         role = obj.get("roleRef", {})
-        found: list[Cause] = []
+        found: list[StatusCause] = []
         if role.get("apiGroup") != _GROUP:
             found.append(not_supported("roleRef.apiGroup", role.get("apiGroup", ""), (_GROUP,)))
         if role.get("kind") not in self._kinds:
@@ -77,13 +77,13 @@ class RoleBindingStrategy(_RbacStrategy):
             found.append(required("roleRef.name"))
         return [*found, *self._subject_causes(obj.get("subjects", ()))]
 
-    def validate_update(self, new: Object, old: Object) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object) -> list[StatusCause]:
         found = self.validate(new)
         if new.get("roleRef") != old.get("roleRef"):
             found += immutable("roleRef", new.get("roleRef"), None)
         return found
 
-    def _subject_causes(self, subjects: Iterable[Object]) -> Iterator[Cause]:
+    def _subject_causes(self, subjects: Iterable[Object]) -> Iterator[StatusCause]:
         for i, subject in enumerate(subjects):
             path, kind, group = f"subjects[{i}]", subject.get("kind", ""), subject.get("apiGroup", "")
             if not subject.get("name"):

@@ -1,11 +1,14 @@
-"""Services: types, ports and traffic policies. Addresses are given out by `allocation`."""
+"""Services: types, ports and traffic policies; `allocation` allocates addresses."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bayplan.apiserver.causes import (
+from bayplan.apiserver.api_errors import StatusCause
+from bayplan.apiserver.registry.rest_strategy import Object, RestStrategy
+from bayplan.apiserver.strategies.pods.probe_validation import port_causes
+from bayplan.apiserver.validation.field_errors import (
     duplicate,
     duplicates,
     each,
@@ -16,18 +19,20 @@ from bayplan.apiserver.causes import (
     one_of,
     required,
 )
-from bayplan.apiserver.names import label_1035_errors, label_errors, port_number_errors, subdomain_errors
-from bayplan.apiserver.status import Cause
-from bayplan.apiserver.strategies.metadata import label_causes
-from bayplan.apiserver.strategies.probes import port_causes
-from bayplan.apiserver.strategy import Object, Strategy
+from bayplan.apiserver.validation.metadata_validation import label_causes
+from bayplan.apiserver.validation.name_validation import (
+    label_1035_errors,
+    label_errors,
+    port_number_errors,
+    subdomain_errors,
+)
 
 _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _WITH_ADDRESS = ("ClusterIP", "NodePort", "LoadBalancer")
 _EXTERNAL = ("NodePort", "LoadBalancer")
 
 
-class ServiceStrategy(Strategy):
+class ServiceStrategy(RestStrategy):
     """core/v1 Service."""
 
     has_status = True
@@ -68,10 +73,10 @@ class ServiceStrategy(Strategy):
         keep_addresses(new["spec"], old["spec"])
         _list_address(new["spec"])
 
-    def validate(self, obj: Object) -> list[Cause]:
+    def validate(self, obj: Object) -> list[StatusCause]:
         return list(_service_causes(obj["spec"]))
 
-    def validate_update(self, new: Object, old: Object) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object) -> list[StatusCause]:
         spec, before = new["spec"], old["spec"]
         found = self.validate(new)
         both = spec["type"] in _WITH_ADDRESS and before.get("type") in _WITH_ADDRESS
@@ -80,7 +85,7 @@ class ServiceStrategy(Strategy):
             found += immutable("spec.clusterIPs[0]", address, before["clusterIPs"][0])
         return found
 
-    def validate_status_update(self, new: Object, old: Object) -> list[Cause]:
+    def validate_status_update(self, new: Object, old: Object) -> list[StatusCause]:
         ingress = new.get("status", {}).get("loadBalancer", {}).get("ingress", [])
         if ingress and new["spec"].get("type") != "LoadBalancer":
             text = "may only be used when `spec.type` is 'LoadBalancer'"
@@ -119,7 +124,7 @@ def _warnings(spec: Object) -> Iterator[str]:
         yield 'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"'
 
 
-#: Given out by the server: an update that leaves them out keeps them.
+#: Allocated by the server: an update that omits them keeps them.
 _GIVEN = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 
 
@@ -144,7 +149,7 @@ def keep_addresses(spec: Object, before: Object) -> None:
                 port["nodePort"] = number
 
 
-def _service_causes(spec: Object) -> Iterator[Cause]:
+def _service_causes(spec: Object) -> Iterator[StatusCause]:
     kind = spec.get("type", "")
     headless = spec.get("clusterIP") == "None"
     if not spec.get("ports") and not headless and kind != "ExternalName":
@@ -169,7 +174,7 @@ def _service_causes(spec: Object) -> Iterator[Cause]:
     yield from _traffic_causes(spec, kind)
 
 
-def _external_name_causes(spec: Object) -> Iterator[Cause]:
+def _external_name_causes(spec: Object) -> Iterator[StatusCause]:
     if spec.get("clusterIPs"):
         yield forbidden("spec.clusterIPs", "may not be set for ExternalName services")
     name = spec.get("externalName", "").removesuffix(".")
@@ -179,7 +184,7 @@ def _external_name_causes(spec: Object) -> Iterator[Cause]:
         yield required("spec.externalName")
 
 
-def _port_causes(spec: Object, kind: str) -> Iterator[Cause]:
+def _port_causes(spec: Object, kind: str) -> Iterator[StatusCause]:
     ports = spec.get("ports", [])
     names: set[str] = set()
     numbers: set[tuple[Any, Any]] = set()
@@ -194,7 +199,7 @@ def _port_causes(spec: Object, kind: str) -> Iterator[Cause]:
             yield forbidden(f"{path}.nodePort", f"may not be used when `type` is '{kind}'")
 
 
-def _one_port_causes(port: Object, path: str, names: set[str], *, needs_name: bool) -> Iterator[Cause]:
+def _one_port_causes(port: Object, path: str, names: set[str], *, needs_name: bool) -> Iterator[StatusCause]:
     name = port.get("name", "")
     if not name:
         if needs_name:
@@ -209,7 +214,7 @@ def _one_port_causes(port: Object, path: str, names: set[str], *, needs_name: bo
     yield from port_causes(port["targetPort"], f"{path}.targetPort")
 
 
-def _traffic_causes(spec: Object, kind: str) -> Iterator[Cause]:
+def _traffic_causes(spec: Object, kind: str) -> Iterator[StatusCause]:
     policy = spec.get("externalTrafficPolicy")
     external = kind in _EXTERNAL or (kind == "ClusterIP" and spec.get("externalIPs"))
     if policy and not external:

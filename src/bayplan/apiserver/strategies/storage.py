@@ -1,11 +1,21 @@
-"""PersistentVolumes and claims, StorageClasses, and what CSI drivers tell of themselves."""
+"""PersistentVolumes and claims, StorageClasses and CSI objects."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from bayplan.apiserver.causes import (
+from bayplan.apiserver.api_errors import StatusCause
+from bayplan.apiserver.registry.rest_strategy import Object, RestStrategy, StatusStrategy
+from bayplan.apiserver.strategies.pods.pod_defaults import DISK_DEFAULTS
+from bayplan.apiserver.strategies.pods.pod_warnings import DEPRECATED_VOLUMES, term_warnings
+from bayplan.apiserver.strategies.volume_claim_validation import (
+    VOLUME_MODES,
+    access_mode_causes,
+    claim_spec_causes,
+    claim_warnings,
+)
+from bayplan.apiserver.validation.field_errors import (
     duplicate,
     each,
     forbidden,
@@ -14,23 +24,13 @@ from bayplan.apiserver.causes import (
     not_supported,
     required,
 )
-from bayplan.apiserver.names import qualified_name_errors, subdomain_errors
-from bayplan.apiserver.status import Cause
-from bayplan.apiserver.strategies.pod_defaults import DISK_DEFAULTS
-from bayplan.apiserver.strategies.pod_warnings import DEPRECATED_VOLUMES, term_warnings
-from bayplan.apiserver.strategies.selectors import node_selector_causes
-from bayplan.apiserver.strategies.volume_claims import (
-    VOLUME_MODES,
-    access_mode_causes,
-    claim_spec_causes,
-    claim_warnings,
-)
-from bayplan.apiserver.strategy import Object, StatusStrategy, Strategy
+from bayplan.apiserver.validation.name_validation import qualified_name_errors, subdomain_errors
+from bayplan.apiserver.validation.selector_validation import node_selector_causes
 from bayplan.model.quantity import Quantity
 
 _STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
 _RECLAIM_POLICIES = ("Delete", "Recycle", "Retain")
-#: Kind of persistent volume → fields that must not be empty.
+#: Type of persistent volume → fields that must not be empty.
 _VOLUME_KINDS: dict[str, tuple[str, ...]] = {
     "hostPath": ("path",),
     "gcePersistentDisk": ("pdName",),
@@ -96,10 +96,10 @@ class PersistentVolumeStrategy(StatusStrategy):
     def warnings(self, obj: Object, old: Object | None) -> list[str]:
         return list(_volume_warnings(obj["spec"]))
 
-    def validate(self, obj: Object) -> list[Cause]:
+    def validate(self, obj: Object) -> list[StatusCause]:
         return list(_volume_causes(obj["spec"]))
 
-    def validate_update(self, new: Object, old: Object) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object) -> list[StatusCause]:
         spec, before = new["spec"], old["spec"]
         found = self.validate(new)
         if any(spec.get(kind) != before.get(kind) for kind in _VOLUME_KINDS):
@@ -127,7 +127,7 @@ def _volume_warnings(spec: Object) -> Iterator[str]:
         yield f"spec.{name}: {DEPRECATED_VOLUMES[kind]}"
 
 
-def _volume_causes(spec: Object) -> Iterator[Cause]:
+def _volume_causes(spec: Object) -> Iterator[StatusCause]:
     yield from access_mode_causes(spec.get("accessModes", []), "spec.accessModes")
     capacity = spec.get("capacity", {})
     if not capacity:
@@ -155,7 +155,7 @@ def _volume_causes(spec: Object) -> Iterator[Cause]:
         yield not_supported("spec.volumeMode", spec.get("volumeMode"), VOLUME_MODES)
 
 
-def _source_causes(spec: Object) -> Iterator[Cause]:
+def _source_causes(spec: Object) -> Iterator[StatusCause]:
     kinds = [kind for kind in _VOLUME_KINDS if kind in spec]
     if not kinds:
         yield required("spec", "must specify a volume type")
@@ -177,11 +177,11 @@ def _source_causes(spec: Object) -> Iterator[Cause]:
         yield from driver_name_causes(spec["csi"]["driver"], f"{path}.driver")
 
 
-def driver_name_causes(name: str, field: str) -> Iterator[Cause]:
+def driver_name_causes(name: str, field: str) -> Iterator[StatusCause]:
     if not name:
         yield required(field)
     elif len(name) > 63:
-        yield Cause(field, "FieldValueTooLong", "Too long: may not be more than 63 bytes")
+        yield StatusCause(field, "FieldValueTooLong", "Too long: may not be more than 63 bytes")
     yield from each(field, name, subdomain_errors(name.lower()))
 
 
@@ -204,10 +204,10 @@ class PersistentVolumeClaimStrategy(StatusStrategy):
         super().prepare_update(new, old)
         _normalise_sources(new["spec"])
 
-    def validate(self, obj: Object) -> list[Cause]:
+    def validate(self, obj: Object) -> list[StatusCause]:
         return list(claim_spec_causes(obj["spec"], "spec"))
 
-    def validate_update(self, new: Object, old: Object) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object) -> list[StatusCause]:
         spec, before = new["spec"], old["spec"]
         found = self.validate(new)
         found += _class_annotation_causes(new, old)
@@ -224,7 +224,7 @@ class PersistentVolumeClaimStrategy(StatusStrategy):
     def warnings(self, obj: Object, old: Object | None) -> list[str]:
         return list(claim_warnings(obj["spec"], "spec"))
 
-    def validate_status_update(self, new: Object, old: Object) -> list[Cause]:
+    def validate_status_update(self, new: Object, old: Object) -> list[StatusCause]:
         found = []
         for name, text in new.get("status", {}).get("capacity", {}).items():
             if Quantity.parse(text).value < 0:
@@ -234,7 +234,7 @@ class PersistentVolumeClaimStrategy(StatusStrategy):
 
 
 def _normalise_sources(spec: Object) -> None:
-    """dataSource and dataSourceRef tell the same; foreign kinds have no place in the former."""
+    """dataSource and dataSourceRef mirror each other; dataSource takes core kinds only."""
     source = spec.get("dataSource")
     if source is not None and "dataSourceRef" not in spec:
         kinds = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
@@ -246,13 +246,13 @@ def _normalise_sources(spec: Object) -> None:
         spec["dataSource"] = dict(spec["dataSourceRef"])
 
 
-def _class_annotation_causes(new: Object, old: Object) -> list[Cause]:
+def _class_annotation_causes(new: Object, old: Object) -> list[StatusCause]:
     after, before = (obj["metadata"].get("annotations", {}).get(_STORAGE_CLASS, "") for obj in (new, old))
     return immutable(f"metadata.annotations[{_STORAGE_CLASS}]", after, before) if after != before else []
 
 
 def _frozen_part(obj: Object, old: Object) -> Object:
-    """The spec without what may change: by binding, by a default class that came later, by expansion."""
+    """The spec without what may change: by binding, by a later default class, by expansion."""
     spec = dict(obj["spec"])
     free = []
     if not old["spec"].get("volumeName"):
@@ -267,7 +267,7 @@ def _frozen_part(obj: Object, old: Object) -> Object:
     return {key: value for key, value in spec.items() if key not in free}
 
 
-def _shrink_causes(spec: Object, before: Object, status: Object) -> Iterator[Cause]:
+def _shrink_causes(spec: Object, before: Object, status: Object) -> Iterator[StatusCause]:
     size, known = (
         Quantity.parse(part.get("resources", {}).get("requests", {}).get("storage", "0"))
         for part in (spec, before)
@@ -277,7 +277,7 @@ def _shrink_causes(spec: Object, before: Object, status: Object) -> Iterator[Cau
         yield forbidden("spec.resources.requests.storage", "field can not be less than status.capacity")
 
 
-class StorageClassStrategy(Strategy):
+class StorageClassStrategy(RestStrategy):
     """storage.k8s.io/v1 StorageClass."""
 
     returns_deleted = True
@@ -286,7 +286,7 @@ class StorageClassStrategy(Strategy):
         obj.setdefault("reclaimPolicy", "Delete")
         obj.setdefault("volumeBindingMode", "Immediate")
 
-    def validate(self, obj: Object) -> list[Cause]:
+    def validate(self, obj: Object) -> list[StatusCause]:
         found = []
         provisioner = obj.get("provisioner", "")
         if provisioner:
@@ -302,7 +302,7 @@ class StorageClassStrategy(Strategy):
             found.append(not_supported("volumeBindingMode", obj["volumeBindingMode"], modes))
         return found
 
-    def validate_update(self, new: Object, old: Object) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object) -> list[StatusCause]:
         found = self.validate(new)
         if new.get("parameters", {}) != old.get("parameters", {}):
             found.append(forbidden("parameters", "updates to parameters are forbidden."))
@@ -313,7 +313,7 @@ class StorageClassStrategy(Strategy):
         return found + immutable("volumeBindingMode", new["volumeBindingMode"], old["volumeBindingMode"])
 
 
-class CSIDriverStrategy(Strategy):
+class CSIDriverStrategy(RestStrategy):
     """storage.k8s.io/v1 CSIDriver."""
 
     returns_deleted = True
@@ -328,7 +328,7 @@ class CSIDriverStrategy(Strategy):
         if not spec.get("volumeLifecycleModes"):
             spec["volumeLifecycleModes"] = ["Persistent"]
 
-    def validate(self, obj: Object) -> list[Cause]:
+    def validate(self, obj: Object) -> list[StatusCause]:
         name = obj["metadata"].get("name", "")
         found = list(driver_name_causes(name, "metadata.name")) if name else []
         policies = ("File", "None", "ReadWriteOnceWithFSType")
@@ -340,7 +340,7 @@ class CSIDriverStrategy(Strategy):
                 found.append(not_supported("spec.volumeLifecycleModes", mode, modes))
         return found
 
-    def validate_update(self, new: Object, old: Object) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object) -> list[StatusCause]:
         spec, before = new["spec"], old["spec"]
         modes = "volumeLifecycleModes"
         return [
@@ -354,14 +354,14 @@ class CSIDriverStrategy(Strategy):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
 
-class CSINodeStrategy(Strategy):
+class CSINodeStrategy(RestStrategy):
     """storage.k8s.io/v1 CSINode."""
 
     returns_deleted = True
     allows_unconditional_update = False
 
-    def validate(self, obj: Object) -> list[Cause]:
-        found: list[Cause] = []
+    def validate(self, obj: Object) -> list[StatusCause]:
+        found: list[StatusCause] = []
         names: set[str] = set()
         for i, driver in enumerate(obj.get("spec", {}).get("drivers") or ()):
             path, name = f"spec.drivers[{i}]", driver.get("name", "")
@@ -377,8 +377,8 @@ class CSINodeStrategy(Strategy):
         return found
 
 
-class DeletedIsReturned(Strategy):
-    """Kinds of these groups without rules of their own."""
+class ReturnDeletedStrategy(RestStrategy):
+    """Kinds without validation whose deletion returns the object."""
 
     returns_deleted = True
 

@@ -1,4 +1,4 @@
-"""What makes pods from a template: Deployments, ReplicaSets, StatefulSets, DaemonSets, ReplicationControllers."""
+"""Workloads with a pod template: Deployments, ReplicaSets, StatefulSets, DaemonSets, ReplicationControllers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bayplan.apiserver.causes import (
+from bayplan.apiserver.api_errors import StatusCause
+from bayplan.apiserver.registry.rest_strategy import Object, RestStrategy, StatusStrategy
+from bayplan.apiserver.strategies.pods.pod_defaults import default_pod_spec
+from bayplan.apiserver.strategies.pods.pod_spec_validation import template_causes
+from bayplan.apiserver.strategies.pods.pod_warnings import pod_warnings
+from bayplan.apiserver.strategies.volume_claim_validation import claim_spec_causes
+from bayplan.apiserver.validation.field_errors import (
     each,
     forbidden,
     immutable,
@@ -15,28 +21,22 @@ from bayplan.apiserver.causes import (
     not_supported,
     required,
 )
-from bayplan.apiserver.names import label_errors
-from bayplan.apiserver.status import Cause
-from bayplan.apiserver.strategies.pod_defaults import default_pod_spec
-from bayplan.apiserver.strategies.pod_spec import template_causes
-from bayplan.apiserver.strategies.pod_warnings import pod_warnings
-from bayplan.apiserver.strategies.selectors import matches, selector_causes
-from bayplan.apiserver.strategies.volume_claims import claim_spec_causes
-from bayplan.apiserver.strategy import Object, StatusStrategy, Strategy
+from bayplan.apiserver.validation.name_validation import label_errors
+from bayplan.apiserver.validation.selector_validation import matches, selector_causes
 
 _PERCENT = re.compile(r"\d+%")
 _TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
 
 def default_template(spec: Object) -> None:
-    """The defaults of a pod template that an object's spec has."""
+    """Defaults of the pod template in a spec."""
     template = spec.setdefault("template", {})
     template.setdefault("metadata", {})
     default_pod_spec(template.setdefault("spec", {}))
 
 
-class PodTemplateStrategy(Strategy):
-    """core/v1 PodTemplate: a template by itself."""
+class PodTemplateStrategy(RestStrategy):
+    """core/v1 PodTemplate."""
 
     counts_generations = True
     returns_deleted = True
@@ -44,18 +44,18 @@ class PodTemplateStrategy(Strategy):
     def default(self, obj: Object) -> None:
         default_template(obj)
 
-    def validate(self, obj: Object) -> list[Cause]:
+    def validate(self, obj: Object) -> list[StatusCause]:
         return list(template_causes(obj.get("template", {}), "template"))
 
 
 class WorkloadStrategy(StatusStrategy):
-    """What they have in common."""
+    """What workloads have in common."""
 
-    #: As rules call it.
+    #: The kind's name in messages.
     word = ""
-    #: Whether a selector must be given, beyond not being empty.
+    #: Whether a selector is required, beyond not being empty.
     needs_selector = True
-    #: What the status counts, and what of it is among its replicas: as ReplicaSets have it.
+    #: Counts in the status, and those that cannot exceed its replicas: as ReplicaSets have them.
     counts: tuple[str, ...] = (
         "replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration",
         "terminatingReplicas",
@@ -66,21 +66,21 @@ class WorkloadStrategy(StatusStrategy):
     def default(self, obj: Object) -> None:
         default_template(obj.setdefault("spec", {}))
 
-    def validate(self, obj: Object) -> list[Cause]:
+    def validate(self, obj: Object) -> list[StatusCause]:
         spec = obj.get("spec", {})
         found = [cause for key in ("replicas", "minReadySeconds", "revisionHistoryLimit")
                  for cause in non_negative(f"spec.{key}", spec.get(key))]  # fmt: skip
         return [*found, *self.selector_causes(spec), *self.template_causes(spec)]
 
-    def validate_update(self, new: Object, old: Object) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object) -> list[StatusCause]:
         selector, before = new.get("spec", {}).get("selector"), old.get("spec", {}).get("selector")
         return [*self.validate(new), *immutable("spec.selector", selector, before)]
 
-    def validate_status_update(self, new: Object, old: Object) -> list[Cause]:
+    def validate_status_update(self, new: Object, old: Object) -> list[StatusCause]:
         found = status_causes(new.get("status", {}), self.counts, self.among_replicas, self.ready_in_words)
         return [*found, *_collision_causes(new, old)]
 
-    def selector_causes(self, spec: Object) -> Iterator[Cause]:
+    def selector_causes(self, spec: Object) -> Iterator[StatusCause]:
         selector = spec.get("selector")
         if selector is None:
             if self.needs_selector:
@@ -90,13 +90,13 @@ class WorkloadStrategy(StatusStrategy):
         if not selector.get("matchLabels") and not selector.get("matchExpressions"):
             yield invalid("spec.selector", selector, f"empty selector is invalid for {self.word}")
 
-    def template_causes(self, spec: Object) -> Iterator[Cause]:
+    def template_causes(self, spec: Object) -> Iterator[StatusCause]:
         template, selector = spec.get("template", {}), spec.get("selector")
         yield from match_causes(selector, template, "spec.template")
         yield from template_causes(template, "spec.template")
         yield from self.restart_causes(template.get("spec", {}))
 
-    def restart_causes(self, pod: Object) -> Iterator[Cause]:
+    def restart_causes(self, pod: Object) -> Iterator[StatusCause]:
         if pod.get("restartPolicy") != "Always":
             yield not_supported("spec.template.spec.restartPolicy", pod.get("restartPolicy", ""), ("Always",))
         if "activeDeadlineSeconds" in pod:
@@ -112,8 +112,10 @@ class WorkloadStrategy(StatusStrategy):
         return pod_warnings(template, "spec.template")
 
 
-def match_causes(selector: Mapping[str, Any] | None, template: Mapping[str, Any], path: str) -> Iterator[Cause]:
-    """A template must make pods that the selector finds."""
+def match_causes(
+    selector: Mapping[str, Any] | None, template: Mapping[str, Any], path: str
+) -> Iterator[StatusCause]:
+    """A template must produce pods that the selector matches."""
     labels = template.get("metadata", {}).get("labels", {})
     if selector is None or (
         selector and not matches(selector, labels) and not list(selector_causes(selector, ""))
@@ -121,7 +123,9 @@ def match_causes(selector: Mapping[str, Any] | None, template: Mapping[str, Any]
         yield invalid(f"{path}.metadata.labels", labels or None, "`selector` does not match template `labels`")
 
 
-def status_causes(status: Object, counts: Sequence[str], among: Sequence[str], ready: str) -> Iterator[Cause]:
+def status_causes(
+    status: Object, counts: Sequence[str], among: Sequence[str], ready: str
+) -> Iterator[StatusCause]:
     for key in counts:
         yield from non_negative(f"status.{key}", status.get(key))
     for key in among:
@@ -132,13 +136,13 @@ def status_causes(status: Object, counts: Sequence[str], among: Sequence[str], r
         yield invalid("status.availableReplicas", available, f"cannot be greater than {ready}")
 
 
-def _collision_causes(new: Object, old: Object) -> Iterator[Cause]:
+def _collision_causes(new: Object, old: Object) -> Iterator[StatusCause]:
     count, before = (obj.get("status", {}).get("collisionCount", 0) for obj in (new, old))
     if count < before:
         yield invalid("status.collisionCount", count, "cannot be decremented")
 
 
-def int_or_percent_causes(value: int | str, field: str) -> Iterator[Cause]:
+def int_or_percent_causes(value: int | str, field: str) -> Iterator[StatusCause]:
     if isinstance(value, int):
         yield from non_negative(field, value)
     elif not _PERCENT.fullmatch(value):
@@ -149,7 +153,7 @@ def int_or_percent_causes(value: int | str, field: str) -> Iterator[Cause]:
         yield invalid(field, value, text)
 
 
-def at_most_all_causes(value: int | str, field: str) -> Iterator[Cause]:
+def at_most_all_causes(value: int | str, field: str) -> Iterator[StatusCause]:
     if isinstance(value, str) and _PERCENT.fullmatch(value) and int(value[:-1]) > 100:
         yield invalid(field, value, "must not be greater than 100%")
 
@@ -187,7 +191,7 @@ class DeploymentStrategy(WorkloadStrategy):
 
     def prepare_update(self, new: Object, old: Object) -> None:
         super().prepare_update(new, old)
-        # Annotations are copied to replica sets, so they count as well.
+        # Annotations are copied to replica sets, so they count as a change.
         if new["metadata"].get("annotations", {}) != old["metadata"].get("annotations", {}):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
@@ -199,7 +203,7 @@ class DeploymentStrategy(WorkloadStrategy):
         else:
             new["metadata"]["labels"] = labels
 
-    def validate(self, obj: Object) -> list[Cause]:
+    def validate(self, obj: Object) -> list[StatusCause]:
         spec = obj.get("spec", {})
         found = [*super().validate(obj), *_deployment_strategy_causes(spec.get("strategy", {}), "spec.strategy")]
         deadline, field = spec.get("progressDeadlineSeconds"), "spec.progressDeadlineSeconds"
@@ -210,7 +214,7 @@ class DeploymentStrategy(WorkloadStrategy):
         return found
 
 
-def _deployment_strategy_causes(strategy: Object, path: str) -> Iterator[Cause]:
+def _deployment_strategy_causes(strategy: Object, path: str) -> Iterator[StatusCause]:
     kind, rolling = strategy.get("type", ""), strategy.get("rollingUpdate")
     if kind == "Recreate":
         if rolling is not None:
@@ -257,14 +261,14 @@ class ReplicationControllerStrategy(WorkloadStrategy):
                 spec.setdefault("selector", dict(labels))
                 obj["metadata"].setdefault("labels", dict(labels))
 
-    def validate_update(self, new: Object, old: Object) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object) -> list[StatusCause]:
         return self.validate(new)
 
-    def selector_causes(self, spec: Object) -> Iterator[Cause]:
+    def selector_causes(self, spec: Object) -> Iterator[StatusCause]:
         if not spec.get("selector"):
             yield required("spec.selector")
 
-    def template_causes(self, spec: Object) -> Iterator[Cause]:
+    def template_causes(self, spec: Object) -> Iterator[StatusCause]:
         template = spec.get("template")
         if template is None:
             yield required("spec.template")
@@ -324,7 +328,7 @@ class StatefulSetStrategy(WorkloadStrategy):
         super().prepare_update(new, old)
         _drop_max_unavailable(new)
 
-    def validate(self, obj: Object) -> list[Cause]:
+    def validate(self, obj: Object) -> list[StatusCause]:
         spec = obj.get("spec", {})
         found = [*super().validate(obj), *_set_strategy_causes(spec)]
         for i, claim in enumerate(spec.get("volumeClaimTemplates", ())):
@@ -333,8 +337,8 @@ class StatefulSetStrategy(WorkloadStrategy):
             found += each("spec.serviceName", spec["serviceName"], label_errors(spec["serviceName"]))
         return found
 
-    def template_causes(self, spec: Object) -> Iterator[Cause]:
-        """The claims of the templates are volumes that containers may mount."""
+    def template_causes(self, spec: Object) -> Iterator[StatusCause]:
+        """Claim templates are volumes that containers may mount."""
         pod = spec.get("template", {}).get("spec", {})
         claims = [
             {"name": name, "persistentVolumeClaim": {"claimName": name}}
@@ -348,7 +352,7 @@ class StatefulSetStrategy(WorkloadStrategy):
         template = {**spec.get("template", {}), "spec": rest}
         yield from super().template_causes({**spec, "template": template})
 
-    def validate_update(self, new: Object, old: Object) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object) -> list[StatusCause]:
         may_change = (
             "replicas", "template", "updateStrategy", "minReadySeconds", "ordinals", "revisionHistoryLimit",
             "persistentVolumeClaimRetentionPolicy",
@@ -369,11 +373,11 @@ class StatefulSetStrategy(WorkloadStrategy):
 
 
 def _drop_max_unavailable(obj: Object) -> None:
-    """Off by default in 1.36: what is said of it is forgotten."""
+    """Off by default in 1.36: the field is dropped."""
     obj["spec"].get("updateStrategy", {}).get("rollingUpdate", {}).pop("maxUnavailable", None)
 
 
-def _set_strategy_causes(spec: Object) -> Iterator[Cause]:
+def _set_strategy_causes(spec: Object) -> Iterator[StatusCause]:
     policy = spec.get("podManagementPolicy", "")
     if policy not in ("OrderedReady", "Parallel"):
         yield invalid("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'")
@@ -399,7 +403,7 @@ def _set_strategy_causes(spec: Object) -> Iterator[Cause]:
 
 
 class DaemonSetStrategy(WorkloadStrategy):
-    """apps/v1 DaemonSet. How often its template has changed is told in an annotation."""
+    """apps/v1 DaemonSet. The generation of its template is in an annotation."""
 
     word = "daemonset"
     kind_in_words = "DaemonSet"
@@ -442,7 +446,7 @@ class DaemonSetStrategy(WorkloadStrategy):
         generation = old["metadata"].get("annotations", {}).get(_TEMPLATE_GENERATION, "0")
         new["metadata"].setdefault("annotations", {})[_TEMPLATE_GENERATION] = generation
 
-    def validate(self, obj: Object) -> list[Cause]:
+    def validate(self, obj: Object) -> list[StatusCause]:
         spec = obj.get("spec", {})
         strategy, path = spec.get("updateStrategy", {}), "spec.updateStrategy"
         found = super().validate(obj)
@@ -452,13 +456,13 @@ class DaemonSetStrategy(WorkloadStrategy):
             found.append(not_supported(path, strategy, ("RollingUpdate", "OnDelete")))
         return found
 
-    def validate_update(self, new: Object, old: Object) -> list[Cause]:
-        """What may not change comes first here."""
+    def validate_update(self, new: Object, old: Object) -> list[StatusCause]:
+        """Immutable fields are checked first here."""
         selector, before = new.get("spec", {}).get("selector"), old.get("spec", {}).get("selector")
         return [*immutable("spec.selector", selector, before), *self.validate(new)]
 
 
-def _daemon_rolling_causes(rolling: Object, path: str) -> Iterator[Cause]:
+def _daemon_rolling_causes(rolling: Object, path: str) -> Iterator[StatusCause]:
     unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
     for value, field in ((unavailable, f"{path}.maxUnavailable"), (surge, f"{path}.maxSurge")):
         yield from int_or_percent_causes(value, field)

@@ -1,44 +1,44 @@
-"""namespaces/finalize: the last word of those who clean up a namespace."""
+"""namespaces/finalize: the controller that empties a namespace removes its finalizers."""
 
 from __future__ import annotations
 
-from bayplan.apiserver.exchange import Response
-from bayplan.apiserver.registry import MODIFIED
-from bayplan.apiserver.rest.body import read_object
-from bayplan.apiserver.rest.call import Call, check_name
+from bayplan.apiserver.api_errors import conflict
+from bayplan.apiserver.registry.resource_registry import MODIFIED
 from bayplan.apiserver.rest.options import UPDATE_OPTIONS, read_write_options
+from bayplan.apiserver.rest.request_body import read_object
+from bayplan.apiserver.rest.request_info import RequestInfo, check_name
 from bayplan.apiserver.rest.routes import no_such_method
-from bayplan.apiserver.status import conflict
-from bayplan.apiserver.subresources.answers import Deps, answer
+from bayplan.apiserver.subresources.common import HandlerDependencies, json_response
+from bayplan.apiserver.transport.api_messages import ApiResponse
 
 
-class Finalize:
-    """Handles an update: spec.finalizers are what it says, and without any the namespace is gone."""
+class FinalizeHandler:
+    """Handles an update of spec.finalizers; without any the namespace is deleted."""
 
-    def __init__(self, deps: Deps) -> None:
-        self._registry = deps.registry
-        self._codec_of = deps.codec_of
+    def __init__(self, dependencies: HandlerDependencies) -> None:
+        self._registry = dependencies.registry
+        self._codec_of = dependencies.codec_of
 
-    def __call__(self, call: Call) -> Response:
-        if call.request.method != "PUT":
+    def __call__(self, info: RequestInfo) -> ApiResponse:
+        if info.request.method != "PUT":
             raise no_such_method()
         warnings: list[str] = []
-        options = read_write_options(call.request, UPDATE_OPTIONS)
-        asked = read_object(call.request, self._codec_of(call.resource), options.field_validation, warnings)
-        check_name(call, asked)
-        entry = self._registry.entry(call.resource, "", call.name)
-        namespace = self._registry.decoded(call.resource, entry)
-        version = asked["metadata"].get("resourceVersion", "")
+        options = read_write_options(info.request, UPDATE_OPTIONS)
+        requested = read_object(info.request, self._codec_of(info.resource), options.field_validation, warnings)
+        check_name(info, requested)
+        entry = self._registry.entry(info.resource, "", info.name)
+        namespace = self._registry.decoded(info.resource, entry)
+        version = requested["metadata"].get("resourceVersion", "")
         if version and version != namespace["metadata"]["resourceVersion"]:
-            raise conflict("", "namespaces", call.name, MODIFIED)
-        finalizers = asked.get("spec", {}).get("finalizers", [])
+            raise conflict("", "namespaces", info.name, MODIFIED)
+        finalizers = requested.get("spec", {}).get("finalizers", [])
         namespace["spec"] = {"finalizers": finalizers} if finalizers else {}
         metadata = namespace["metadata"]
         metadata.pop("finalizers", None)
-        if asked["metadata"].get("finalizers"):
-            metadata["finalizers"] = asked["metadata"]["finalizers"]
+        if requested["metadata"].get("finalizers"):
+            metadata["finalizers"] = requested["metadata"]["finalizers"]
         if not finalizers and "deletionTimestamp" in metadata and not metadata.get("finalizers"):
-            self._registry.remove(call.resource, entry, dry_run=options.dry_run)
-            return answer(namespace, warnings=warnings)
-        written = self._registry.write(call.resource, namespace, dry_run=options.dry_run)
-        return answer(self._registry.decoded(call.resource, written), warnings=warnings)
+            self._registry.remove(info.resource, entry, dry_run=options.dry_run)
+            return json_response(namespace, warnings=warnings)
+        written = self._registry.write(info.resource, namespace, dry_run=options.dry_run)
+        return json_response(self._registry.decoded(info.resource, written), warnings=warnings)

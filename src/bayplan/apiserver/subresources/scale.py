@@ -1,15 +1,13 @@
-"""…/scale: how many replicas a workload shall have, in a form that is the same for all kinds."""
+"""The scale subresource: the replicas of a workload in a form that is the same for all kinds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from bayplan.apiserver.causes import non_negative
-from bayplan.apiserver.exchange import Response
+from bayplan.apiserver.api_errors import invalid
 from bayplan.apiserver.patches import BUILT_IN_FORMATS, patched, unsupported
-from bayplan.apiserver.resources import Resource
-from bayplan.apiserver.rest.body import media_type, read_object
-from bayplan.apiserver.rest.call import Call, check_name
+from bayplan.apiserver.registry.api_resources import ApiResource
+from bayplan.apiserver.registry.rest_strategy import Object
 from bayplan.apiserver.rest.options import (
     IGNORE,
     UPDATE_OPTIONS,
@@ -17,84 +15,88 @@ from bayplan.apiserver.rest.options import (
     read_patch_options,
     read_write_options,
 )
+from bayplan.apiserver.rest.request_body import media_type, read_object
+from bayplan.apiserver.rest.request_info import RequestInfo, check_name
 from bayplan.apiserver.rest.routes import no_such_method
-from bayplan.apiserver.status import invalid
-from bayplan.apiserver.store import Entry
-from bayplan.apiserver.strategies.selectors import selector_text
-from bayplan.apiserver.strategy import Object
-from bayplan.apiserver.subresources.answers import Deps, answer
+from bayplan.apiserver.storage.versioned_store import StoredObject
+from bayplan.apiserver.subresources.common import HandlerDependencies, json_response
+from bayplan.apiserver.transport.api_messages import ApiResponse
+from bayplan.apiserver.validation.field_errors import non_negative
+from bayplan.apiserver.validation.selector_validation import selector_text
 
-#: Makes the new Scale from the present one.
-Change = Callable[[Object], Object]
-_SCALE = Resource("autoscaling", "v1", "Scale", "scales", "scale", namespaced=True)
+#: Computes the new Scale from the current one.
+ScaleMutation = Callable[[Object], Object]
+_SCALE = ApiResource("autoscaling", "v1", "Scale", "scales", "scale", namespaced=True)
 
 
-class Scale:
-    """Handles reading, updating and patching."""
+class ScaleHandler:
+    """Handles get, update and patch."""
 
-    def __init__(self, deps: Deps) -> None:
-        self._registry = deps.registry
-        self._codec = deps.codec_of(_SCALE)
+    def __init__(self, dependencies: HandlerDependencies) -> None:
+        self._registry = dependencies.registry
+        self._codec = dependencies.codec_of(_SCALE)
 
-    def __call__(self, call: Call) -> Response:
-        match call.request.method:
+    def __call__(self, info: RequestInfo) -> ApiResponse:
+        match info.request.method:
             case "GET" | "HEAD":
-                return answer(self.read(call, self._registry.get(call.resource, call.namespace, call.name)))
+                return json_response(self.read(info, self._registry.get(info.resource, info.namespace, info.name)))
             case "PUT":
-                return self._update(call)
+                return self._update(info)
             case "PATCH":
-                return self._patch(call)
+                return self._patch(info)
         raise no_such_method()
 
-    def _update(self, call: Call) -> Response:
+    def _update(self, info: RequestInfo) -> ApiResponse:
         warnings: list[str] = []
-        options = read_write_options(call.request, UPDATE_OPTIONS)
-        scale = read_object(call.request, self._codec, options.field_validation, warnings)
-        check_name(call, scale)
-        return self._changed(call, lambda _: scale, options, warnings)
+        options = read_write_options(info.request, UPDATE_OPTIONS)
+        scale = read_object(info.request, self._codec, options.field_validation, warnings)
+        check_name(info, scale)
+        return self._changed(info, lambda _: scale, options, warnings)
 
-    def _patch(self, call: Call) -> Response:
-        content_type = media_type(call.request.content_type)
+    def _patch(self, info: RequestInfo) -> ApiResponse:
+        content_type = media_type(info.request.content_type)
         if content_type not in BUILT_IN_FORMATS:
             raise unsupported(BUILT_IN_FORMATS)
         warnings: list[str] = []
-        options = read_patch_options(call.request, applies=False)
+        options = read_patch_options(info.request, applies=False)
 
         def change(current: Object) -> Object:
-            result = patched(content_type, current, call.request.body, self._codec.node)
+            result = patched(content_type, current, info.request.body, self._codec.node)
             scale, findings = self._codec.decode(result, collect_unknown=options.field_validation != IGNORE)
             warnings.extend(findings)
-            check_name(call, scale)
+            check_name(info, scale)
             return scale
 
-        return self._changed(call, change, options, warnings)
+        return self._changed(info, change, options, warnings)
 
-    def _changed(self, call: Call, change: Change, options: WriteOptions, warnings: list[str]) -> Response:
-        def workload(entry: Entry) -> Object:
-            obj = self._registry.decoded(call.resource, entry)
-            scale = change(self.read(call, obj))
+    def _changed(
+        self, info: RequestInfo, change: ScaleMutation, options: WriteOptions, warnings: list[str]
+    ) -> ApiResponse:
+        def workload(entry: StoredObject) -> Object:
+            obj = self._registry.decoded(info.resource, entry)
+            scale = change(self.read(info, obj))
             replicas = scale.get("spec", {}).get("replicas", 0)
             causes = non_negative("spec.replicas", replicas)
             if causes:
-                raise invalid("autoscaling", "Scale", call.name, causes)
-            self.write(call, obj, replicas)
+                raise invalid("autoscaling", "Scale", info.name, causes)
+            self.write(info, obj, replicas)
             for key in ("resourceVersion", "uid"):
                 if scale["metadata"].get(key):
                     obj["metadata"][key] = scale["metadata"][key]
             return obj
 
-        asking = options.asking(call.request, warnings)
+        context = options.context(info.request, warnings)
         entry, _ = self._registry.update(
-            call.resource, call.namespace, call.name, workload, asking, subresource=call.subresource
+            info.resource, info.namespace, info.name, workload, context, subresource=info.subresource
         )
-        return answer(self.read(call, self._registry.decoded(call.resource, entry)), warnings=warnings)
+        return json_response(self.read(info, self._registry.decoded(info.resource, entry)), warnings=warnings)
 
-    def read(self, call: Call, obj: Object) -> Object:
+    def read(self, info: RequestInfo, obj: Object) -> Object:
         """The Scale of an object."""
         return scale_of(obj)
 
-    def write(self, call: Call, obj: Object, replicas: int) -> None:
-        """Let the object have that many replicas."""
+    def write(self, info: RequestInfo, obj: Object, replicas: int) -> None:
+        """Set the replicas of the object."""
         obj["spec"]["replicas"] = replicas
 
 

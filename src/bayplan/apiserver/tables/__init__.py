@@ -1,4 +1,4 @@
-"""Objects as `metav1.Table`: what `kubectl get` prints, row by row as kube-apiserver's printers make it."""
+"""Objects as `metav1.Table`: the rows that `kubectl get` prints, as kube-apiserver's printers produce them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Final
 import msgspec
 
 # Each registers its printers.
-from bayplan.apiserver.tables import cluster, pods, services, storage, workloads
+from bayplan.apiserver.tables import cluster_kinds, pods, services, storage, workloads
 from bayplan.apiserver.tables.cells import Cells, Json
-from bayplan.apiserver.tables.columns import PRINTERS, Column, Printer
+from bayplan.apiserver.tables.table_columns import PRINTERS, TableColumn, TablePrinter
 
 __all__ = [
     "INTERNAL_ANNOTATION",
-    "Column",
-    "Printer",
-    "cluster",
+    "TableColumn",
+    "TablePrinter",
+    "cluster_kinds",
     "printer_of",
     "services",
     "shown_metadata",
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 _VERSION: Final = "meta.k8s.io/v1"
-#: A field of the internal DaemonSet, written as an annotation outside.
+#: A field of the internal DaemonSet that the API has as an annotation.
 INTERNAL_ANNOTATION: Final = "deprecated.daemonset.template.generation"
 
 
@@ -34,20 +34,20 @@ def _name_and_creation(obj: Json, now: float) -> Cells:
     return [obj["metadata"]["name"], obj["metadata"].get("creationTimestamp")]
 
 
-#: Of kinds that have no printer of their own.
-_DEFAULT: Final = Printer(
-    (Column("Name", format="name"), Column("Created At", type="date")),
+#: For kinds without a printer.
+_DEFAULT: Final = TablePrinter(
+    (TableColumn("Name", format="name"), TableColumn("Created At", type="date")),
     _name_and_creation,
 )
 
 
-def printer_of(group: str, kind: str) -> Printer:
+def printer_of(group: str, kind: str) -> TablePrinter:
     """The printer of a built-in kind."""
     return PRINTERS.get((group, kind), _DEFAULT)
 
 
 def table(
-    printer: Printer,
+    printer: TablePrinter,
     objects: Iterable[Json],
     *,
     now: float,
@@ -57,7 +57,7 @@ def table(
 ) -> Json:
     """A Table of the objects.
 
-    `metadata` is that of the list, or of the one object (resourceVersion alone is shown). `include_object` is
+    `metadata` is that of the list, or of a single object (only resourceVersion is shown). `include_object` is
     `None`, `Metadata` or `Object`. Only the first event of a watch has columns.
     """
     shown = ("resourceVersion", "continue", "remainingItemCount")
@@ -66,13 +66,13 @@ def table(
         "apiVersion": _VERSION,
         "metadata": {key: metadata[key] for key in shown if metadata.get(key)},
         "columnDefinitions": msgspec.to_builtins(printer.columns) if with_columns else None,
-        # Go's nil of a list that nobody began.
+        # Go's nil slice.
         "rows": [_row(printer, obj, now, include_object) for obj in objects]
         or (None if printer is _DEFAULT else []),
     }
 
 
-def _row(printer: Printer, obj: Json, now: float, include_object: str) -> Json:
+def _row(printer: TablePrinter, obj: Json, now: float, include_object: str) -> Json:
     row: Json = {"cells": printer.cells(obj, now)}
     if obj["kind"] == "Pod" and (conditions := pods.conditions(obj)):
         row["conditions"] = conditions
@@ -89,7 +89,7 @@ def _included(obj: Json, include_object: str) -> Json | None:
 
 
 def shown_metadata(obj: Json) -> Json:
-    """The metadata that a row, or a PartialObjectMetadata, has: kube-apiserver makes it of its internal type."""
+    """The metadata in a row or a PartialObjectMetadata, which kube-apiserver converts from its internal type."""
     metadata: Json = obj["metadata"]
     annotations = metadata.get("annotations")
     if not annotations or INTERNAL_ANNOTATION not in annotations:

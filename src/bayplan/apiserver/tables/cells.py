@@ -1,4 +1,4 @@
-"""What goes into cells: ages, label selectors, lists that are cut short."""
+"""Table cells: ages, label selectors, shortened lists."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import msgspec
 
-from bayplan.apiserver.strategies.selectors import selector_text
-from bayplan.model.meta import LabelSelector
-from bayplan.model.selectors import SelectorError, compile_selector
+from bayplan.apiserver.validation.selector_validation import selector_text
+from bayplan.model.kube_object import LabelSelector
+from bayplan.model.label_selectors import SelectorError, compile_selector
 from bayplan.model.times import parse_time
 
 Json = dict[str, Any]
@@ -18,7 +18,7 @@ Cells = list[Any]
 NONE: Final = "<none>"
 UNSET: Final = "<unset>"
 UNKNOWN: Final = "<unknown>"
-#: So many addresses or ports are shown.
+#: At most this many addresses or ports are shown.
 _SHOWN: Final = 3
 _MINUTE: Final = 60
 _HOUR: Final = 60 * _MINUTE
@@ -30,7 +30,7 @@ def human_duration(seconds: float) -> str:
     """Two or three significant figures: 119s, 9m59s, 179m, 7h59m, 47h, 7d23h, 729d, 7y364d, 8y."""
     whole = int(seconds)
     if whole < 0:
-        # A clock may be a second off.
+        # Clocks may differ by a second.
         return "0s" if whole == -1 else "<invalid>"
     if whole < 2 * _MINUTE:
         return f"{whole}s"
@@ -62,7 +62,7 @@ def labels(given: Mapping[str, str] | None) -> str:
 
 
 def selector(given: Json | None) -> str:
-    """A label selector in the form in which one is typed."""
+    """A label selector as `kubectl -l` takes it."""
     try:
         compile_selector(msgspec.convert(given, LabelSelector) if given is not None else None)
     except (SelectorError, msgspec.ValidationError):
@@ -78,7 +78,7 @@ def containers(pod_spec: Json) -> Cells:
 
 
 def shortened(items: Sequence[str], when_empty: str) -> str:
-    """The first three and how many more."""
+    """The first three, and the number of the others."""
     text = ",".join(items[:_SHOWN])
     if len(items) > _SHOWN:
         return f"{text} + {len(items) - _SHOWN} more..."

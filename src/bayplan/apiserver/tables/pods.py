@@ -1,11 +1,11 @@
-"""Columns of pods: the one status word made of phase, conditions and containers."""
+"""Columns of pods: one status word from phase, conditions and containers."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from bayplan.apiserver.tables.cells import NONE, Cells, Json, age, condition_is_true, containers, labels, since
-from bayplan.apiserver.tables.columns import prints
+from bayplan.apiserver.tables.table_columns import prints
 
 _FINISHED: Final = {
     "Succeeded": "The pod has completed successfully.",
@@ -16,7 +16,7 @@ _FINISHED: Final = {
 @prints("", "Pod", "Name Ready Status Restarts Age IP* Node* Nominated_Node* Readiness_Gates*")
 def pod(obj: Json, now: float) -> Cells:
     spec, status = obj["spec"], obj["status"]
-    seen = _Seen(obj)
+    seen = _ContainerSummary(obj)
     addresses = status.get("podIPs") or [{}]
     return [
         obj["metadata"]["name"],
@@ -32,15 +32,15 @@ def pod(obj: Json, now: float) -> Cells:
 
 
 def conditions(obj: Json) -> list[Json]:
-    """Row conditions: clients may hide pods that have completed."""
+    """Row conditions: clients may hide completed pods."""
     phase = obj["status"].get("phase")
     if phase not in _FINISHED:
         return []
     return [{"type": "Completed", "status": "True", "reason": phase, "message": _FINISHED[phase]}]
 
 
-class _Seen:
-    """What the statuses of a pod's containers come to."""
+class _ContainerSummary:
+    """A summary of the statuses of a pod's containers."""
 
     def __init__(self, obj: Json) -> None:
         self._spec: Json = obj["spec"]
@@ -57,11 +57,11 @@ class _Seen:
         }
         self.total = len(self._spec.get("containers") or ()) + len(self._sidecars)
         self.reason = self._first_reason()
-        initializing = self._look_at_init_containers()
+        initializing = self._summarize_init_containers()
         if not initializing or condition_is_true(self._status.get("conditions"), "Initialized"):
-            self._look_at_containers()
+            self._summarize_containers()
         if obj["metadata"].get("deletionTimestamp"):
-            self._look_at_deletion()
+            self._summarize_deletion()
 
     def _first_reason(self) -> str:
         gated = any(
@@ -70,8 +70,8 @@ class _Seen:
         )
         return "SchedulingGated" if gated else self._status.get("reason") or self._status.get("phase") or ""
 
-    def _look_at_init_containers(self) -> bool:
-        """Whether one of them is still to be done; then the reason tells which or why."""
+    def _summarize_init_containers(self) -> bool:
+        """Whether init containers are still running; the reason then says which or why."""
         for i, container in enumerate(self._status.get("initContainerStatuses") or ()):
             sidecar = container["name"] in self._sidecars
             self._count_restarts(container)
@@ -88,7 +88,7 @@ class _Seen:
             return True
         return False
 
-    def _look_at_containers(self) -> None:
+    def _summarize_containers(self) -> None:
         self.restarts, self.last_restart = self._sidecar_restarts, self._sidecar_last_restart
         running, failure = False, ""
         for container in reversed(self._status.get("containerStatuses") or ()):
@@ -104,10 +104,10 @@ class _Seen:
                 running = True
                 self.ready += 1
         if self.reason == "Completed":
-            self._look_again(running, failure)
+            self._correct_completed(running, failure)
 
-    def _look_again(self, running: bool, failure: str) -> None:
-        """One container that has completed does not make a pod that has."""
+    def _correct_completed(self, running: bool, failure: str) -> None:
+        """A completed container does not make the pod completed while others run."""
         if running and condition_is_true(self._status.get("conditions"), "Ready"):
             self.reason = "Running"
         elif failure:
@@ -115,7 +115,7 @@ class _Seen:
         elif running:
             self.reason = "NotReady"
 
-    def _look_at_deletion(self) -> None:
+    def _summarize_deletion(self) -> None:
         if self._status.get("reason") == "NodeLost":
             self.reason = "Unknown"
         elif self._status.get("phase") not in _FINISHED:
@@ -148,7 +148,7 @@ def _how_it_ended(terminated: Json) -> str:
     return f"Signal:{signal}" if signal else f"ExitCode:{terminated.get('exitCode', 0)}"
 
 
-def _restarts(seen: _Seen, now: float) -> str:
+def _restarts(seen: _ContainerSummary, now: float) -> str:
     if seen.restarts and seen.last_restart:
         return f"{seen.restarts} ({since(seen.last_restart, now)} ago)"
     return str(seen.restarts)

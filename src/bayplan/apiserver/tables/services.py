@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from bayplan.apiserver.tables.cells import NONE, UNSET, Cells, Json, age, labels, shortened
-from bayplan.apiserver.tables.columns import prints
+from bayplan.apiserver.tables.table_columns import prints
 
 _UNNAMED_PORT: Final = "*"
 

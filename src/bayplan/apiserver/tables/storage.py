@@ -1,11 +1,11 @@
-"""Columns of volumes, claims, classes and CSI objects, and of what holds data: config maps and secrets."""
+"""Columns of volumes, claims, classes and CSI objects, and of config maps and secrets."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from bayplan.apiserver.tables.cells import NONE, UNSET, Cells, Json, age
-from bayplan.apiserver.tables.columns import prints
+from bayplan.apiserver.tables.table_columns import prints
 
 _BETA_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 _DEFAULT_CLASS: Final = (

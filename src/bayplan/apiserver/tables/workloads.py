@@ -1,4 +1,4 @@
-"""Columns of what makes pods: replication controllers, apps, batch, and their disruption budgets."""
+"""Columns of workloads: replication controllers, apps, batch, and disruption budgets."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from bayplan.apiserver.tables.cells import (
     selector,
     since,
 )
-from bayplan.apiserver.tables.columns import prints
+from bayplan.apiserver.tables.table_columns import prints
 from bayplan.model.times import parse_time
 
-#: The first condition that is true tells the state of a job; a deletion ranks between the end and the rest.
+#: The first true condition is the state of a job; deletion ranks between the final states and the rest.
 _JOB_ENDS: Final = {"Complete": "Complete", "Failed": "Failed"}
 _JOB_STATES: Final = ("Suspended", "FailureTarget", "SuccessCriteriaMet")
 _REPLICAS: Final = "Name Desired:integer Current:integer Ready:integer Age Containers* Images* Selector*"
@@ -58,7 +58,7 @@ def deployment(obj: Json, now: float) -> Cells:
         status.get("availableReplicas", 0),
         age(obj, now),
         *_template(obj),
-        # Deployments alone show an empty selector as nothing.
+        # Only Deployments show an empty selector as nothing.
         "" if chosen == NONE else chosen,
     ]
 

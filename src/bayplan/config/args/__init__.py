@@ -1,4 +1,4 @@
-"""The arguments of the plugins that ship with Bayplan, and the base class for everybody else's."""
+"""The arguments of the plugins that ship with Bayplan, and the base class for those of other plugins."""
 
 from bayplan.config.args.affinity import AddedNodeAffinity, InterPodAffinityArgs, NodeAffinityArgs
 from bayplan.config.args.allocatable import NodeResourcesAllocatableArgs
@@ -14,7 +14,7 @@ from bayplan.config.args.resources import (
     UtilizationShapePoint,
     VolumeBindingArgs,
 )
-from bayplan.config.args.topology_spread import PodTopologySpreadArgs, TopologySpreadConstraint
+from bayplan.config.args.topology_spread import DefaultSpreadConstraint, PodTopologySpreadArgs
 from bayplan.config.args.trimaran import LoadVariationRiskBalancingArgs, TargetLoadPackingArgs, TrimaranArgs
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "Args",
     "CoschedulingArgs",
     "DefaultPreemptionArgs",
+    "DefaultSpreadConstraint",
     "DynamicResourcesArgs",
     "InterPodAffinityArgs",
     "LoadVariationRiskBalancingArgs",
@@ -35,7 +36,6 @@ __all__ = [
     "ResourceSpec",
     "ScoringStrategy",
     "TargetLoadPackingArgs",
-    "TopologySpreadConstraint",
     "TrimaranArgs",
     "UtilizationShapePoint",
     "VolumeBindingArgs",

@@ -1,16 +1,21 @@
-"""InterPodAffinityArgs and NodeAffinityArgs, with the piece of the Pod API that the latter holds."""
+"""InterPodAffinityArgs and NodeAffinityArgs, with the part of the Pod API in the latter."""
 
 from __future__ import annotations
 
-from bayplan.config.api import ApiObject, Int32
+from bayplan.config.api_object import ApiObject, Int32
 from bayplan.config.args.base import Args
-from bayplan.config.args.node_selector import NodeSelector, NodeSelectorTerm, selector_errors, term_errors
-from bayplan.config.paths import Path
+from bayplan.config.args.node_selector import (
+    AddedNodeSelector,
+    AddedNodeSelectorTerm,
+    selector_errors,
+    term_errors,
+)
+from bayplan.config.field_path import Path
 from bayplan.config.problems import FieldError
 
 
 class InterPodAffinityArgs(Args):
-    """How affinity between pods scores."""
+    """Weights of inter-pod affinity."""
 
     hard_pod_affinity_weight: Int32 = 1
     ignore_preferred_terms_of_existing_pods: bool = False
@@ -22,9 +27,9 @@ class InterPodAffinityArgs(Args):
         return [FieldError(path / "hardPodAffinityWeight", f"{weight} is not between 0 and 100")]
 
 
-class PreferredSchedulingTerm(ApiObject):
+class AddedSchedulingTerm(ApiObject):
     weight: Int32 = 0
-    preference: NodeSelectorTerm = NodeSelectorTerm()
+    preference: AddedNodeSelectorTerm = AddedNodeSelectorTerm()
 
 
 class AddedNodeAffinity(ApiObject):
@@ -37,8 +42,8 @@ class AddedNodeAffinity(ApiObject):
         }
     )
 
-    required_during_scheduling_ignored_during_execution: NodeSelector | None = None
-    preferred_during_scheduling_ignored_during_execution: tuple[PreferredSchedulingTerm, ...] = ()
+    required_during_scheduling_ignored_during_execution: AddedNodeSelector | None = None
+    preferred_during_scheduling_ignored_during_execution: tuple[AddedSchedulingTerm, ...] = ()
 
 
 class NodeAffinityArgs(Args):
@@ -58,7 +63,7 @@ class NodeAffinityArgs(Args):
             errors += selector_errors(required, where)
         preferred = path / "addedAffinity" / "preferredDuringSchedulingIgnoredDuringExecution"
         for i, term in enumerate(self.added_affinity.preferred_during_scheduling_ignored_during_execution):
-            if term.weight != 0:  # a term without weight is never looked at
+            if term.weight != 0:  # a term without weight is never evaluated
                 # kube-scheduler leaves "preference" out of these paths.
                 errors += term_errors(term.preference, preferred / i / "preference", upstream=preferred / i)
         return errors

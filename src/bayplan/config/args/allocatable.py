@@ -1,4 +1,4 @@
-"""NodeResourcesAllocatableArgs: which resources count when nodes are ranked by their size, and which way."""
+"""NodeResourcesAllocatableArgs: the resources by which nodes are ranked, and the direction."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Self
 import msgspec
 
 from bayplan.config.args.base import Args, ResourceSpec
-from bayplan.config.paths import Path
+from bayplan.config.field_path import Path
 from bayplan.config.problems import FieldError, did_you_mean, join_or
 
 MODES = ("Least", "Most")
-#: One thousandth of a core weighs as much as one MiB.
+#: One milli-cpu has the weight of one MiB.
 DEFAULT_RESOURCES = (ResourceSpec(name="cpu", weight=1 << 20), ResourceSpec(name="memory", weight=1))
 
 

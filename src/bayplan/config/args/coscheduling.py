@@ -1,4 +1,4 @@
-"""CoschedulingArgs: how long the members of a group wait for each other, and when a group is given up."""
+"""CoschedulingArgs: how long the members of a group wait for each other, and when a group is rejected."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import ClassVar
 
-from bayplan.config.api import Int32, Int64
+from bayplan.config.api_object import Int32, Int64
 from bayplan.config.args.base import Args
-from bayplan.config.paths import Path
+from bayplan.config.field_path import Path
 from bayplan.config.problems import FieldError
 
 
 class CoschedulingArgs(Args):
-    """Of the scheduler-plugins' v0.34."""
+    """The arguments of scheduler-plugins v0.34."""
 
     RETIRED: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
-            "deniedPGExpirationTimeSeconds": "podGroupBackoffSeconds keeps a rejected group from being tried",
-            "kubeMaster": "clientConnection has the way to the API server",
-            "kubeConfigPath": "clientConnection.kubeconfig has the way to the API server",
+            "deniedPGExpirationTimeSeconds": "podGroupBackoffSeconds delays a rejected group",
+            "kubeMaster": "use clientConnection",
+            "kubeConfigPath": "use clientConnection.kubeconfig",
         }
     )
 
-    #: How long Permit holds a pod whose group does not say.
+    #: How long Permit holds a pod whose group has no timeout.
     permit_waiting_time_seconds: Int64 = 60
     #: How long a rejected group is not tried.
     pod_group_backoff_seconds: Int64 = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bayplan.config.args.base import Args
 from bayplan.config.duration import Duration
-from bayplan.config.paths import Path
+from bayplan.config.field_path import Path
 from bayplan.config.problems import FieldError
 
 

@@ -1,4 +1,4 @@
-"""NodeMetadataArgs: by which label or annotation nodes are ranked."""
+"""NodeMetadataArgs: the label or annotation by which nodes are ranked."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Self
 import msgspec
 
 from bayplan.config.args.base import Args
-from bayplan.config.paths import Path
+from bayplan.config.field_path import Path
 from bayplan.config.problems import FieldError, did_you_mean, join_or
 
 SOURCES = ("Label", "Annotation")
@@ -23,9 +23,9 @@ class NodeMetadataArgs(Args):
     metadata_source: str = ""
     metadata_type: str = ""
     scoring_strategy: str = ""
-    #: A layout as Go writes it.
+    #: A time layout in Go's notation.
     timestamp_format: str = ""
-    #: What a node without the key counts as; empty: it comes last.
+    #: The value of a node without the key; empty: it ranks last.
     default_value: str = ""
 
     def defaulted(self) -> Self:

@@ -1,12 +1,12 @@
-"""Node selectors as they stand in plugin arguments, and the rules they must follow."""
+"""Node selectors in plugin arguments, and their validation."""
 
 from __future__ import annotations
 
 import re
 
-from bayplan.config.api import ApiObject
-from bayplan.config.names import label_key_faults, label_value_faults
-from bayplan.config.paths import Path
+from bayplan.config.api_object import ApiObject
+from bayplan.config.field_path import Path
+from bayplan.config.name_rules import label_key_faults, label_value_faults
 from bayplan.config.problems import FieldError, join_or
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
@@ -14,7 +14,7 @@ FIELD_OPERATORS = ("In", "NotIn")
 _INTEGER = re.compile(r"[-+]?[0-9]+")
 
 
-class NodeSelectorRequirement(ApiObject):
+class AddedNodeSelectorRequirement(ApiObject):
     OMIT_EMPTY = frozenset({"values"})
 
     key: str = ""
@@ -22,19 +22,19 @@ class NodeSelectorRequirement(ApiObject):
     values: tuple[str, ...] = ()
 
 
-class NodeSelectorTerm(ApiObject):
+class AddedNodeSelectorTerm(ApiObject):
     OMIT_EMPTY = frozenset({"match_expressions", "match_fields"})
 
-    match_expressions: tuple[NodeSelectorRequirement, ...] = ()
-    match_fields: tuple[NodeSelectorRequirement, ...] = ()
+    match_expressions: tuple[AddedNodeSelectorRequirement, ...] = ()
+    match_fields: tuple[AddedNodeSelectorRequirement, ...] = ()
 
 
-class NodeSelector(ApiObject):
+class AddedNodeSelector(ApiObject):
     #: None prints as null, as it does in Go.
-    node_selector_terms: tuple[NodeSelectorTerm, ...] | None = None
+    node_selector_terms: tuple[AddedNodeSelectorTerm, ...] | None = None
 
 
-def selector_errors(selector: NodeSelector, path: Path) -> list[FieldError]:
+def selector_errors(selector: AddedNodeSelector, path: Path) -> list[FieldError]:
     errors = []
     for i, term in enumerate(selector.node_selector_terms or ()):
         where = path / "nodeSelectorTerms" / i
@@ -42,7 +42,7 @@ def selector_errors(selector: NodeSelector, path: Path) -> list[FieldError]:
     return errors
 
 
-def term_errors(term: NodeSelectorTerm, path: Path, *, upstream: Path) -> list[FieldError]:
+def term_errors(term: AddedNodeSelectorTerm, path: Path, *, upstream: Path) -> list[FieldError]:
     """Errors of a term at `path`; `upstream` is the path that kube-scheduler gives for the same term."""
     errors = []
     for i, requirement in enumerate(term.match_expressions):
@@ -63,7 +63,7 @@ def _error(path: Path, upstream: Path, steps: tuple[str | int, ...], message: st
     return FieldError(own, message, upstream_path="" if named == str(own) else named)
 
 
-def _expression_faults(requirement: NodeSelectorRequirement) -> list[_Fault]:
+def _expression_faults(requirement: AddedNodeSelectorRequirement) -> list[_Fault]:
     operator, values = requirement.operator, requirement.values
     if operator not in OPERATORS:
         return [(("operator",), f'"{operator}" is not an operator; possible are {join_or(OPERATORS)}', "")]
@@ -83,7 +83,7 @@ def _expression_faults(requirement: NodeSelectorRequirement) -> list[_Fault]:
     return faults
 
 
-def _field_faults(requirement: NodeSelectorRequirement) -> list[_Fault]:
+def _field_faults(requirement: AddedNodeSelectorRequirement) -> list[_Fault]:
     if requirement.operator not in FIELD_OPERATORS:
         possible = join_or(FIELD_OPERATORS)
         message = f'"{requirement.operator}" is not an operator for fields; possible are {possible}'

@@ -1,10 +1,10 @@
-"""DefaultPreemptionArgs and PreemptionTolerationArgs: how many nodes preemption looks at."""
+"""DefaultPreemptionArgs and PreemptionTolerationArgs: how many candidate nodes preemption evaluates."""
 
 from __future__ import annotations
 
-from bayplan.config.api import Int32
+from bayplan.config.api_object import Int32
 from bayplan.config.args.base import Args
-from bayplan.config.paths import Path
+from bayplan.config.field_path import Path
 from bayplan.config.problems import FieldError
 
 
@@ -31,4 +31,4 @@ class DefaultPreemptionArgs(Args):
 
 
 class PreemptionTolerationArgs(DefaultPreemptionArgs):
-    """The same, under the other plugin's name."""
+    """The same for PreemptionToleration."""

@@ -7,10 +7,10 @@ from typing import Self
 
 import msgspec
 
-from bayplan.config.api import ApiObject, Int32, Int64
+from bayplan.config.api_object import ApiObject, Int32, Int64
 from bayplan.config.args.base import Args, ResourceSpec
-from bayplan.config.names import label_key_faults
-from bayplan.config.paths import Path
+from bayplan.config.field_path import Path
+from bayplan.config.name_rules import label_key_faults
 from bayplan.config.problems import FieldError, did_you_mean, join_or
 
 STRATEGIES = ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
@@ -45,7 +45,7 @@ class ScoringStrategy(ApiObject):
 
 class NodeResourcesFitArgs(Args):
     OMIT_EMPTY = frozenset({"ignored_resources", "ignored_resource_groups", "scoring_strategy"})
-    CHECKED_WHEN_USED = True  # upstream looks these up under a name that no plugin has
+    CHECKED_WHEN_USED = True  # upstream looks these up by a name that no plugin has
 
     ignored_resources: tuple[str, ...] = ()
     ignored_resource_groups: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""PodTopologySpreadArgs: the constraints of pods that bring none."""
+"""PodTopologySpreadArgs: the default constraints of pods without constraints."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from typing import Self
 
 import msgspec
 
-from bayplan.config.api import ApiObject, Int32
+from bayplan.config.api_object import ApiObject, Int32
 from bayplan.config.args.base import Args
-from bayplan.config.names import label_key_faults
-from bayplan.config.paths import Path
+from bayplan.config.field_path import Path
+from bayplan.config.name_rules import label_key_faults
 from bayplan.config.problems import FieldError, did_you_mean, join_or
 
 DEFAULTING_TYPES = ("System", "List")
 ACTIONS = ("DoNotSchedule", "ScheduleAnyway")
 
 
-class LabelSelectorRequirement(ApiObject):
+class SpreadSelectorRequirement(ApiObject):
     OMIT_EMPTY = frozenset({"values"})
 
     key: str = ""
@@ -24,14 +24,14 @@ class LabelSelectorRequirement(ApiObject):
     values: tuple[str, ...] = ()
 
 
-class LabelSelector(ApiObject):
+class SpreadSelector(ApiObject):
     OMIT_EMPTY = frozenset({"match_labels", "match_expressions"})
 
     match_labels: dict[str, str] = {}  # noqa: RUF012 - msgspec copies the default
-    match_expressions: tuple[LabelSelectorRequirement, ...] = ()
+    match_expressions: tuple[SpreadSelectorRequirement, ...] = ()
 
 
-class TopologySpreadConstraint(ApiObject):
+class DefaultSpreadConstraint(ApiObject):
     OMIT_EMPTY = frozenset(
         {"label_selector", "min_domains", "node_affinity_policy", "node_taints_policy", "match_label_keys"}
     )
@@ -39,7 +39,7 @@ class TopologySpreadConstraint(ApiObject):
     max_skew: Int32 = 0
     topology_key: str = ""
     when_unsatisfiable: str = ""
-    label_selector: LabelSelector | None = None
+    label_selector: SpreadSelector | None = None
     min_domains: Int32 | None = None
     node_affinity_policy: str | None = None
     node_taints_policy: str | None = None
@@ -49,7 +49,7 @@ class TopologySpreadConstraint(ApiObject):
 class PodTopologySpreadArgs(Args):
     OMIT_EMPTY = frozenset({"default_constraints", "defaulting_type"})
 
-    default_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    default_constraints: tuple[DefaultSpreadConstraint, ...] = ()
     defaulting_type: str = ""
 
     def defaulted(self) -> Self:
@@ -63,7 +63,7 @@ class PodTopologySpreadArgs(Args):
             errors += _constraint_errors(constraint, where)
             pair = (constraint.topology_key, constraint.when_unsatisfiable)
             if pair in seen:
-                message = f"a constraint for {pair[0]} and {pair[1]} is there already"
+                message = f"a constraint for {pair[0]} and {pair[1]} already exists"
                 errors.append(FieldError(where, message))
             seen.add(pair)
         return errors
@@ -73,12 +73,12 @@ class PodTopologySpreadArgs(Args):
             message = f'"{self.defaulting_type}" is not one of {join_or(DEFAULTING_TYPES)}'
             return [FieldError(path, message, did_you_mean(self.defaulting_type, DEFAULTING_TYPES))]
         if self.defaulting_type == "System" and self.default_constraints:
-            message = "System brings its own constraints, so there must be no defaultConstraints"
+            message = "System has its own constraints, so defaultConstraints must be empty"
             return [FieldError(path, message, "write defaultingType: List")]
         return []
 
 
-def _constraint_errors(constraint: TopologySpreadConstraint, path: Path) -> list[FieldError]:
+def _constraint_errors(constraint: DefaultSpreadConstraint, path: Path) -> list[FieldError]:
     errors = []
     if constraint.max_skew <= 0:
         errors.append(FieldError(path / "maxSkew", f"{constraint.max_skew} must be greater than 0"))
@@ -93,6 +93,6 @@ def _constraint_errors(constraint: TopologySpreadConstraint, path: Path) -> list
         message = f'"{action}" is not one of {join_or(ACTIONS)}'
         errors.append(FieldError(path / "whenUnsatisfiable", message, did_you_mean(action, ACTIONS)))
     if constraint.label_selector is not None:
-        message = "a default constraint has no selector: it is made for each pod from its owners"
+        message = "a default constraint has no selector: it is derived for each pod from its owners"
         errors.append(FieldError(path / "labelSelector", message, "remove it"))
     return errors

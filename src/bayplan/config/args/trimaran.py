@@ -1,4 +1,5 @@
-"""TargetLoadPackingArgs and LoadVariationRiskBalancingArgs: where measured load comes from, and what it means."""
+"""TargetLoadPackingArgs and LoadVariationRiskBalancingArgs: the source of load metrics, and how they are
+scored."""
 
 from __future__ import annotations
 
@@ -6,16 +7,16 @@ from typing import Self
 
 import msgspec
 
-from bayplan.config.api import ApiObject, Int64, QuantityText
+from bayplan.config.api_object import ApiObject, Int64, QuantityText
 from bayplan.config.args.base import Args
-from bayplan.config.paths import Path
+from bayplan.config.field_path import Path
 from bayplan.config.problems import FieldError, did_you_mean, join_or
 from bayplan.model import Quantity, QuantityError
 
 METRICS_SERVER = "KubernetesMetricsServer"
 PROMETHEUS = "Prometheus"
 PROVIDERS = (METRICS_SERVER, PROMETHEUS)
-#: The original knows it too; we do not speak to it.
+#: Supported upstream, but not by Bayplan.
 SIGNALFX = "SignalFx"
 
 DEFAULT_TARGET_UTILIZATION = 40
@@ -26,7 +27,7 @@ replace = msgspec.structs.replace
 
 
 class MetricProviderSpec(ApiObject):
-    """A provider of metrics that is asked directly."""
+    """A metrics provider that is queried directly."""
 
     OMIT_EMPTY = frozenset({"type", "address", "token", "insecure_skip_verify"})
 
@@ -37,7 +38,7 @@ class MetricProviderSpec(ApiObject):
 
 
 class TrimaranArgs(Args):
-    """What the Trimaran plugins have in common: a provider, or the address of a load watcher in its place."""
+    """Common to the Trimaran plugins: a metrics provider, or the address of a load watcher instead."""
 
     OMIT_EMPTY = frozenset({"watcher_address"})
 
@@ -59,7 +60,7 @@ class TrimaranArgs(Args):
         where = path / "metricProvider" / "type"
         if kind == SIGNALFX:
             hint = "run a load watcher beside it and give its watcherAddress"
-            return [FieldError(where, "SignalFx is not asked directly by Bayplan", hint)]
+            return [FieldError(where, "SignalFx is not yet supported as a direct provider", hint)]
         message = f'"{kind}" is not one of {join_or(PROVIDERS)}'
         return [FieldError(where, message, did_you_mean(kind, PROVIDERS))]
 
@@ -99,7 +100,7 @@ class LoadVariationRiskBalancingArgs(TrimaranArgs):
 
     #: Multiplies the standard deviation.
     safe_variance_margin: float = 1.0
-    #: The root that is taken of the standard deviation.
+    #: The degree of the root taken of the standard deviation.
     safe_variance_sensitivity: float = 1.0
 
     def defaulted(self) -> Self:

@@ -1,4 +1,4 @@
-"""Older configurations, turned into KubeSchedulerConfiguration v1.
+"""Migrates older configurations to KubeSchedulerConfiguration v1.
 
 `migrate_tree` is for loading: it keeps the positions of the old file. `migrate` is for people: it prints the
 v1 file with a comment for everything that changed or has no equivalent.
@@ -16,7 +16,7 @@ __all__ = ["Migration", "Note", "migrate_tree", "print_yaml"]
 
 
 def migrate_tree(root: Mapping, version: str) -> Migration:
-    """Turn a file of `version` (a beta, or `Policy`) into v1; v1 itself stays as it is."""
+    """Migrate a file of `version` (a beta, or `Policy`) to v1; v1 itself is returned unchanged."""
     if version == "v1":
         return Migration(root, [])
     return migrate_policy(root) if version == "Policy" else migrate_beta(root, version)

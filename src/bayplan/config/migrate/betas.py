@@ -5,15 +5,15 @@ The shape is that of v1; what changed are some fields, the plugins there are, an
 
 from __future__ import annotations
 
-from bayplan.config.api import API_VERSION, GROUP
+from bayplan.config.api_object import API_VERSION, GROUP
+from bayplan.config.field_path import ROOT, Path
 from bayplan.config.migrate.drafts import DraftMap, to_draft, to_tree
 from bayplan.config.migrate.notes import Migration, Note
 from bayplan.config.migrate.plugins import ProfileMigration
-from bayplan.config.paths import ROOT, Path
 from bayplan.config.problems import Mark
 from bayplan.config.tree import Mapping, Scalar
 
-#: Locks that leader election no longer has.
+#: Lock types that leader election no longer supports.
 OLD_LOCKS = ("endpoints", "configmaps", "endpointsleases", "configmapsleases")
 _WEIGHTS_NOTE = (
     "default weights have changed since {version}: TaintToleration 1 → 3, NodeAffinity 1 → 2, InterPodAffinity "
@@ -22,7 +22,7 @@ _WEIGHTS_NOTE = (
 
 
 def migrate_beta(root: Mapping, version: str) -> Migration:
-    """Turn a beta configuration into v1."""
+    """Migrate a beta configuration to v1."""
     draft: DraftMap = to_draft(root)
     notes: list[Note] = []
 
@@ -36,7 +36,7 @@ def migrate_beta(root: Mapping, version: str) -> Migration:
         note(ROOT / "profiles", _WEIGHTS_NOTE.format(version=version), mark)
         for field in ("healthzBindAddress", "metricsBindAddress"):
             if field in draft:
-                message = f"{field} is gone: health and metrics are served at --bind-address and --secure-port"
+                message = f"{field} was removed: health and metrics are served at --bind-address and --secure-port"
                 note(ROOT / field, message, draft.mark_of(field))
                 del draft[field]
     _migrate_lock(draft, note_to=notes)
@@ -54,7 +54,7 @@ def _migrate_lock(draft: DraftMap, note_to: list[Note]) -> None:
     lock, mark = election.text("resourceLock"), election.mark_of("resourceLock")
     election["resourceLock"] = Scalar("leases", mark)
     message = (
-        f"the lock {lock} is gone; a replica that still holds it does not see the Lease, "
+        f"the lock {lock} was removed; a replica that still holds it does not see the Lease, "
         "so stop all old replicas before the first new one starts"
     )
     note_to.append(Note(ROOT / "leaderElection" / "resourceLock", message, mark))

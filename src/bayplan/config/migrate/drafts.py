@@ -1,4 +1,4 @@
-"""A tree that can be edited, for migrations. Positions stay: errors still name lines of the old file."""
+"""Mutable trees for migrations. Positions are kept, so that errors refer to lines of the old file."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from bayplan.config.problems import Mark
-from bayplan.config.tree import Entry, Mapping, Node, Scalar, Sequence, positioned
+from bayplan.config.tree import Mapping, MappingEntry, Node, Scalar, Sequence, positioned
 
 
 class DraftMap(dict[str, Any]):
-    """A mapping; values are drafts, scalars of the tree, or plain values that a migration put in."""
+    """A mapping; values are drafts, scalars of the tree, or plain values that a migration added."""
 
     def __init__(self, mark: Mark) -> None:
         super().__init__()
@@ -18,7 +18,8 @@ class DraftMap(dict[str, Any]):
         self.key_marks: dict[str, Mark] = {}
 
     def map(self, key: str) -> DraftMap:
-        """The mapping at `key`; made if there is none (what is no mapping stays, for the decoder to refuse)."""
+        """The mapping at `key`, created if missing. A value that is no mapping is kept, for the decoder to
+        report."""
         value = self.get(key)
         if isinstance(value, DraftMap):
             return value
@@ -38,7 +39,7 @@ class DraftMap(dict[str, Any]):
         return made
 
     def text(self, key: str) -> str:
-        """The string at `key`; "" if it is none."""
+        """The string at `key`; "" if it is not a string."""
         value = self.get(key)
         value = value.value if isinstance(value, Scalar) else value
         return value if isinstance(value, str) else ""
@@ -47,7 +48,7 @@ class DraftMap(dict[str, Any]):
         return self.key_marks.get(key, self.mark)
 
     def move(self, key: str, target: DraftMap, new_key: str = "") -> None:
-        """Take `key` out and put it into `target`."""
+        """Move `key` to `target`."""
         if key in self:
             target[new_key or key] = self.pop(key)
             target.key_marks[new_key or key] = self.mark_of(key)
@@ -66,7 +67,7 @@ class DraftList(list[Any]):
 
 
 def new_map(mark: Mark, /, **values: Any) -> DraftMap:
-    """A mapping that a migration adds because of what stands at `mark`."""
+    """A mapping that a migration adds because of the value at `mark`."""
     draft = DraftMap(mark)
     draft.update(values)
     return draft
@@ -87,9 +88,11 @@ def to_draft(node: Node) -> Any:
 
 
 def to_tree(draft: Any, mark: Mark) -> Node:
-    """The finished tree; plain values get the place of what they stand in."""
+    """The finished tree; plain values get the position of their parent."""
     if isinstance(draft, DraftMap):
-        entries = (Entry(k, to_tree(value, draft.mark_of(k)), draft.mark_of(k)) for k, value in draft.items())
+        entries = (
+            MappingEntry(k, to_tree(value, draft.mark_of(k)), draft.mark_of(k)) for k, value in draft.items()
+        )
         return Mapping(tuple(entries), draft.mark)
     if isinstance(draft, DraftList):
         return Sequence(tuple(to_tree(item, draft.mark) for item in draft), draft.mark)

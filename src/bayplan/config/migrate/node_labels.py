@@ -1,4 +1,4 @@
-"""NodeLabel, which looked for label keys on nodes, as affinity that NodeAffinity adds to every pod."""
+"""Migrates NodeLabel, which checked nodes for label keys, to the addedAffinity of NodeAffinity."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Labels:
             terms = affinity.map(REQUIRED).list("nodeSelectorTerms")
             if not terms:
                 terms.append({"matchExpressions": self.required})
-            for _, term in terms.maps():  # every alternative has to ask for the labels too
+            for _, term in terms.maps():  # every term must require the labels too
                 term.list("matchExpressions").extend(self.required)
         if self.preferred:
             affinity.list(PREFERRED).extend(self.preferred)

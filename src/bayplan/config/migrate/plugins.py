@@ -1,25 +1,25 @@
-"""The plugins of a beta profile: those that are gone, and what does their work now."""
+"""Migrates the plugins of a beta profile: replaces removed plugins."""
 
 from __future__ import annotations
 
-from bayplan.config.api import API_VERSION, GROUP
+from bayplan.config.api_object import API_VERSION, GROUP
+from bayplan.config.field_path import Path
 from bayplan.config.migrate.drafts import DraftList, DraftMap
 from bayplan.config.migrate.node_labels import Labels
 from bayplan.config.migrate.notes import Note
 from bayplan.config.migrate.scoring import FIT, STRATEGIES, args_of, find_config, set_strategy, take_args
-from bayplan.config.paths import Path
 from bayplan.config.problems import Mark
 from bayplan.config.tree import Scalar, plain
 
-#: Plugins that are gone → the plugin that does their work.
+#: Removed plugin → its replacement.
 SUCCESSORS = {
     **dict.fromkeys(STRATEGIES, FIT),
     **dict.fromkeys(("EBSLimits", "GCEPDLimits", "AzureDiskLimits", "CinderLimits"), "NodeVolumeLimits"),
     "SelectorSpread": "PodTopologySpread",
     "NodeLabel": "NodeAffinity",
 }
-#: Plugins that are gone without a successor → what to use.
-GONE = {
+#: Removed plugin without a replacement → what to use instead.
+REMOVED = {
     "NodePreferAvoidPods": "taint the nodes with the effect PreferNoSchedule",
     "ServiceAffinity": "give the pods affinity to each other, or topologySpreadConstraints",
 }
@@ -65,8 +65,10 @@ class ProfileMigration:
         for entry in old:
             name = entry.text("name") if isinstance(entry, DraftMap) else ""
             where = self._path / "plugins" / point / "enabled"
-            if name in GONE:
-                self._note(where, f"the plugin {name} is gone and has no equivalent; {GONE[name]}", entry.mark)
+            if name in REMOVED:
+                self._note(
+                    where, f"the plugin {name} was removed and has no equivalent; {REMOVED[name]}", entry.mark
+                )
                 take_args(self._profile, name)
             elif name in SUCCESSORS:
                 self._replace(entry, name, point, entries, where)
@@ -82,11 +84,11 @@ class ProfileMigration:
         if name == "NodeLabel":
             self._take_labels(entry.mark)
         if any(isinstance(other, DraftMap) and other.text("name") == successor for other in entries):
-            self._note(where, f"{name} is gone; {successor}, which is enabled here, does its work", entry.mark)
+            self._note(where, f"{name} was removed; {successor}, which is enabled here, replaces it", entry.mark)
             return
         entry["name"] = Scalar(successor, entry.mark_of("name"))
         entries.append(entry)
-        self._note(where / (len(entries) - 1), f"{name} is gone; {successor} does its work", entry.mark)
+        self._note(where / (len(entries) - 1), f"{name} was removed; {successor} replaces it", entry.mark)
 
     def _take_strategy(self, entry: DraftMap, name: str, point: str) -> bool:
         if self._strategy not in ("", name):
@@ -125,7 +127,7 @@ class ProfileMigration:
         entries.clear()
         for entry in old:
             name = entry.text("name") if isinstance(entry, DraftMap) else ""
-            if name in SUCCESSORS or name in GONE:
+            if name in SUCCESSORS or name in REMOVED:
                 self._drop_disabled(entry, name, point, entries)
             else:
                 entries.append(entry)
@@ -137,26 +139,26 @@ class ProfileMigration:
         if name == "SelectorSpread":
             self._disable_spreading(entry.mark)
         elif name == "NodeResourcesLeastAllocated" and not self._strategy and point == "score":
-            # It was the default way of scoring resources, which NodeResourcesFit has taken over.
+            # It was the default resource scoring, which is now part of NodeResourcesFit.
             entry["name"] = Scalar(FIT, entry.mark_of("name"))
             entries.append(entry)
-            message = f"{name} is gone; {FIT} scores like it by default, so that is disabled here"
+            message = f"{name} was removed; {FIT} scores like it by default, so that is disabled here"
             self._note(where / (len(entries) - 1), message, entry.mark)
         else:
-            self._note(where, f"the plugin {name} is gone, so there is nothing to disable", entry.mark)
+            self._note(where, f"the plugin {name} was removed, so there is nothing to disable", entry.mark)
 
     def _disable_spreading(self, mark: Mark) -> None:
         _, args = args_of(self._profile, "PodTopologySpread", mark)
         if not args:
             args["defaultingType"] = "List"
-        message = "SelectorSpread is gone; without default constraints pods that ask for nothing are not spread"
+        message = "SelectorSpread was removed; without default constraints pods without constraints are not spread"
         self._args_notes.append(("PodTopologySpread", (), message, mark))
 
     # --- arguments ------------------------------------------------------------------------------
 
     def _leftover_args(self) -> None:
-        """Arguments of plugins that are gone and were not enabled by name."""
-        for name in (*SUCCESSORS, *GONE):
+        """Arguments of removed plugins that were not enabled by name."""
+        for name in (*SUCCESSORS, *REMOVED):
             found = find_config(self._profile, name)
             if found is None:
                 continue
@@ -167,7 +169,7 @@ class ProfileMigration:
                 message = f"the arguments of {name} became this scoringStrategy of {FIT}"
                 self._args_notes.append((FIT, ("scoringStrategy",), message, mark))
             else:
-                message = f"the arguments of {name}, which is gone and was not enabled here, are left out"
+                message = f"the arguments of {name}, which was removed and was not enabled here, are dropped"
                 self._note(self._path / "pluginConfig", message, mark)
 
     def _args_versions(self) -> None:

@@ -1,4 +1,4 @@
-"""The scheduler's Policy object, turned into a profile.
+"""Migrates the Policy object of older schedulers to a profile.
 
 A Policy says exactly which predicates and priorities run. So the profile starts with no default plugin
 and enables, point by point, the plugins that do their work; what was never a predicate or a priority stays on.
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bayplan.config.api import API_VERSION
+from bayplan.config.api_object import API_VERSION
 from bayplan.config.decode import Decoder
+from bayplan.config.field_path import ROOT, Path
 from bayplan.config.migrate.drafts import DraftMap, new_map, to_draft, to_tree
 from bayplan.config.migrate.node_labels import Labels
 from bayplan.config.migrate.notes import Migration, Note
@@ -20,17 +21,16 @@ from bayplan.config.migrate.policy_tables import (
     DEFAULT_PREDICATES,
     DEFAULT_PRIORITIES,
     FILTER_POINTS,
-    GONE_PRIORITIES,
     MANDATORY_PREDICATES,
     PREDICATES,
     PRIORITIES,
+    REMOVED_PRIORITIES,
     RESOURCE_PRIORITIES,
     SPREADING_PRIORITIES,
     WITHOUT_PRE_SCORE,
 )
 from bayplan.config.migrate.policy_types import Policy, PredicatePolicy, PriorityArgument, PriorityPolicy
 from bayplan.config.migrate.scoring import FIT, args_of, set_strategy
-from bayplan.config.paths import ROOT, Path
 from bayplan.config.problems import FieldError, Mark, did_you_mean
 from bayplan.config.tree import Mapping, locate
 from bayplan.config.types import KIND
@@ -40,7 +40,7 @@ _PLUGINS = _PROFILE / "plugins"
 
 
 def migrate_policy(root: Mapping) -> Migration:
-    """Turn a Policy into v1."""
+    """Migrate a Policy to v1."""
     return _PolicyMigration(root).run()
 
 
@@ -72,7 +72,7 @@ class _PolicyMigration:
         if policy.always_check_all_predicates:
             message = "alwaysCheckAllPredicates has no equivalent: the first plugin that rejects a node decides"
             self._note(_PLUGINS, message, ROOT / "alwaysCheckAllPredicates")
-        # 3. Extenders and the frame.
+        # 3. Extenders and the top level.
         draft = new_map(self._root.mark, apiVersion=API_VERSION, kind=KIND)
         profiles = draft.list("profiles")
         profiles.append(self._profile)
@@ -109,7 +109,7 @@ class _PolicyMigration:
         elif predicate.name in PREDICATES:
             self._filters.update(PREDICATES[predicate.name])
             if predicate.name in CLOUD_VOLUME_PREDICATES:
-                message = f"{predicate.name} is gone; NodeVolumeLimits counts the volumes of all CSI drivers"
+                message = f"{predicate.name} was removed; NodeVolumeLimits counts the volumes of all CSI drivers"
                 self._note(_PLUGINS / "filter", message, path)
         else:
             self._error(path / "name", f'there is no predicate "{predicate.name}"', predicate.name, PREDICATES)
@@ -120,7 +120,7 @@ class _PolicyMigration:
         if policy.priorities is None:
             for name, weight in DEFAULT_PRIORITIES.items():
                 self._priority(PriorityPolicy(name=name, weight=weight), ROOT)
-            self._note(_PLUGINS / "score", f"NodePreferAvoidPodsPriority {_GONE_AVOID}", ROOT)
+            self._note(_PLUGINS / "score", f"NodePreferAvoidPodsPriority {_REMOVED_AVOID}", ROOT)
         names = {priority.name for priority in policy.priorities or ()}
         for i, priority in enumerate(policy.priorities or ()):
             path = ROOT / "priorities" / i
@@ -138,20 +138,20 @@ class _PolicyMigration:
         name = priority.name
         if priority.argument is not None and self._custom_priority(priority, priority.argument, path):
             return
-        if name in GONE_PRIORITIES:
-            self._note(_PLUGINS / "score", f"the priority {name} {GONE_PRIORITIES[name]}", path)
+        if name in REMOVED_PRIORITIES:
+            self._note(_PLUGINS / "score", f"the priority {name} {REMOVED_PRIORITIES[name]}", path)
         elif name in RESOURCE_PRIORITIES:
             self._resource_strategy(RESOURCE_PRIORITIES[name], DraftMap(self._mark(path)), priority, path)
         elif name in PRIORITIES:
             self._score(PRIORITIES[name], priority.weight)
             if name in SPREADING_PRIORITIES:
-                message = f"{name} is gone; PodTopologySpread with its default constraints does its work"
+                message = f"{name} was removed; PodTopologySpread with its default constraints replaces it"
                 self._note(_PLUGINS / "score", message, path)
         else:
             self._error(path / "name", f'there is no priority "{name}"', name, PRIORITIES)
 
     def _custom_priority(self, priority: PriorityPolicy, argument: PriorityArgument, path: Path) -> bool:
-        """Priorities whose argument says what they do; their names are the user's own."""
+        """Priorities with an argument that defines them; their names are chosen by the user."""
         if argument.label_preference is not None:
             preference = argument.label_preference
             self._labels.prefer([preference.label], present=preference.presence)
@@ -192,7 +192,7 @@ class _PolicyMigration:
         multi_point = plugins.map("multiPoint")
         multi_point.list("enabled").extend(dict(plugin) for plugin in ALWAYS_ON)
         multi_point.list("disabled").append({"name": "*"})
-        message = "a Policy had no default plugins; these were never predicates or priorities, or are younger"
+        message = "a Policy had no default plugins; these were never predicates or priorities, or are newer"
         self._notes.append(Note(_PLUGINS / "multiPoint", message, mark))
         for plugin, points in FILTER_POINTS.items():
             if plugin in self._filters:
@@ -215,7 +215,7 @@ class _PolicyMigration:
             message = "hardPodAffinitySymmetricWeight is an argument of InterPodAffinity now"
             self._note(_PROFILE / "pluginConfig" / i / "args", message, where)
 
-    # --- words ----------------------------------------------------------------------------------
+    # --- notes ----------------------------------------------------------------------------------
 
     def _mark(self, path: Path) -> Mark:
         return locate(self._root, path)
@@ -227,4 +227,4 @@ class _PolicyMigration:
         self._errors.append(FieldError(path, message, did_you_mean(name, known, count=3), mark=self._mark(path)))
 
 
-_GONE_AVOID = GONE_PRIORITIES["NodePreferAvoidPodsPriority"]
+_REMOVED_AVOID = REMOVED_PRIORITIES["NodePreferAvoidPodsPriority"]

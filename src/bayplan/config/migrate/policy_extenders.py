@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from bayplan.config.duration import Duration
+from bayplan.config.field_path import ROOT
 from bayplan.config.migrate.drafts import DraftList, DraftMap
 from bayplan.config.migrate.notes import Note
-from bayplan.config.paths import ROOT
 from bayplan.config.schema import fields_of
 from bayplan.config.tree import Scalar
 from bayplan.config.types import Extender
 
 
 def migrate_extenders(extenders: Any, notes: list[Note]) -> Any:
-    """The extenders as v1 writes them; what cannot be understood stays, for the decoder to refuse."""
+    """The extenders in v1 form; unknown values are kept, for the decoder to report."""
     if not isinstance(extenders, DraftList):
         return extenders
     by_fold = {name.casefold(): name for name in fields_of(Extender)}

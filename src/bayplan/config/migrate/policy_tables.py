@@ -1,4 +1,4 @@
-"""Predicates and priorities of the scheduler's Policy, and the plugins that do their work now."""
+"""Predicates and priorities of the scheduler's Policy, and the plugins that replace them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ PREDICATES = {
     "MatchInterPodAffinity": ("InterPodAffinity",),
     "EvenPodsSpread": ("PodTopologySpread",),
 }
-#: In force whether a Policy names them or not.
+#: Always active, even if a Policy does not name them.
 MANDATORY_PREDICATES = ("PodToleratesNodeTaints", "CheckNodeUnschedulable")
-#: In force when a Policy has no `predicates`.
+#: Active if a Policy has no `predicates`.
 DEFAULT_PREDICATES = (
     "NoVolumeZoneConflict",
     "MaxCSIVolumeCountPred",
@@ -59,12 +59,12 @@ RESOURCE_PRIORITIES = {
     "MostRequestedPriority": "NodeResourcesMostAllocated",
 }
 SPREADING_PRIORITIES = ("SelectorSpreadPriority", "ServiceSpreadingPriority")
-#: Priorities without a successor → why, or what to use.
-GONE_PRIORITIES = {
+#: Priorities without a replacement → the reason, or what to use.
+REMOVED_PRIORITIES = {
     "NodePreferAvoidPodsPriority": "has no equivalent; taint the nodes with the effect PreferNoSchedule",
     "EqualPriority": "gave all nodes the same score and is left out",
 }
-#: In force when a Policy has no `priorities`.
+#: Active if a Policy has no `priorities`.
 DEFAULT_PRIORITIES = {
     "SelectorSpreadPriority": 1,
     "InterPodAffinityPriority": 1,
@@ -76,7 +76,7 @@ DEFAULT_PRIORITIES = {
     "EvenPodsSpreadPriority": 2,
 }
 
-#: Plugin → its extension points that do the work of a predicate, in the order in which predicates ran.
+#: Plugin → its extension points that replace a predicate, in the order in which predicates ran.
 FILTER_POINTS = {
     "NodeUnschedulable": ("filter",),
     "NodeName": ("filter",),
@@ -91,9 +91,9 @@ FILTER_POINTS = {
     "PodTopologySpread": ("preFilter", "filter"),
     "InterPodAffinity": ("preFilter", "filter"),
 }
-#: Scoring plugins that prepare nothing.
+#: Scoring plugins without PreScore.
 WITHOUT_PRE_SCORE = frozenset({"ImageLocality"})
-#: Plugins that are neither predicate nor priority and stay on, among them those that are younger than Policy.
+#: Plugins that replace neither predicate nor priority and stay enabled, including those newer than Policy.
 ALWAYS_ON: tuple[dict[str, str | int], ...] = (
     {"name": "SchedulingGates"},
     {"name": "PrioritySort"},

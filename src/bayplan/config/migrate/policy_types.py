@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bayplan.config.api import ApiObject, Int32, Int64
+from bayplan.config.api_object import ApiObject, Int32, Int64
 from bayplan.config.args.base import ResourceSpec
 from bayplan.config.args.resources import UtilizationShapePoint
 
@@ -59,7 +59,7 @@ class Policy(ApiObject):
 
     predicates: tuple[PredicatePolicy, ...] | None = None
     priorities: tuple[PriorityPolicy, ...] | None = None
-    #: Left as read: the fields are those of v1, in any case, with the timeout in nanoseconds.
+    #: Not decoded: the fields are those of v1, in upper or lower case, with the timeout in nanoseconds.
     extenders: Any = None
     hard_pod_affinity_symmetric_weight: Int32 = 0
     always_check_all_predicates: bool = False

@@ -1,4 +1,4 @@
-"""Prints a migrated configuration as YAML, with each note as a comment at its place."""
+"""Prints a migrated configuration as YAML, with each note as a comment."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterator
 
 import yaml
 
+from bayplan.config.field_path import ROOT, Path
 from bayplan.config.migrate.notes import Note
-from bayplan.config.paths import ROOT, Path
 from bayplan.config.tree import Mapping, Node, Sequence
 
 _WIDTH = 100
 
 
 def print_yaml(root: Mapping, notes: list[Note]) -> str:
-    """The v1 configuration; notes about what is not there any more stand at the nearest thing that is."""
+    """The v1 configuration; a note about a removed field is printed at its nearest existing parent."""
     comments: dict[Path, list[str]] = {}
     for note in notes:
         comments.setdefault(_nearest(root, note.path), []).append(note.message)
@@ -59,7 +59,7 @@ def _sequence(node: Sequence, path: Path, indent: int, comments: dict[Path, list
         yield from _comment(comments.get(path / i, []), indent)
         if isinstance(item, Mapping) and item.entries:
             lines = list(_mapping(item, path / i, indent + 2, comments))
-            # The dash stands before the first line that is not a comment.
+            # The dash goes before the first line that is not a comment.
             first = next(n for n, line in enumerate(lines) if not line.lstrip().startswith("#"))
             yield from (line.replace("  ", "", 1) for line in lines[:first])
             yield f"{pad}- {lines[first].lstrip()}"

@@ -1,4 +1,4 @@
-"""Scoring by resources: three plugins of old, of which NodeResourcesFit took over one strategy each."""
+"""Migrates three removed scoring plugins to scoring strategies of NodeResourcesFit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def find_config(profile: DraftMap, plugin: str) -> tuple[int, DraftMap] | None:
 
 
 def args_of(profile: DraftMap, plugin: str, mark: Mark) -> tuple[int, DraftMap]:
-    """The arguments of a plugin, with the position of their pluginConfig entry; made if there are none."""
+    """The arguments of a plugin, created if missing, with the position of their pluginConfig entry."""
     found = find_config(profile, plugin)
     if found is None:
         configs = profile.list("pluginConfig")
@@ -35,7 +35,7 @@ def args_of(profile: DraftMap, plugin: str, mark: Mark) -> tuple[int, DraftMap]:
 
 
 def take_args(profile: DraftMap, plugin: str) -> DraftMap:
-    """The arguments of a plugin, taken out of the profile."""
+    """Remove and return the arguments of a plugin."""
     found = find_config(profile, plugin)
     if found is None:
         return DraftMap(profile.mark)

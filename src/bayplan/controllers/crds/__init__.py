@@ -1,4 +1,4 @@
-"""The custom resource definitions of the scheduler-plugins family, as YAML that kubectl takes as well."""
+"""The custom resource definitions of scheduler-plugins, as YAML that kubectl can apply as well."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def definitions() -> Sequence[dict[str, Any]]:
 
 
 async def install(client: KubeClient) -> None:
-    """Make sure that the API server has them; one that is there already is left as it is."""
+    """Create the definitions; existing ones are left unchanged."""
     for definition in definitions():
         try:
             await client.request("POST", _PATH, definition)

@@ -1,4 +1,4 @@
-"""Sets of fields and their arithmetic."""
+"""Field sets and set operations on them."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def test_arithmetic_is_that_of_sets(left: frozenset[Any], right: frozenset[Any])
 
 @given(left=SETS, right=SETS)
 def test_without_takes_what_is_below(left: frozenset[Any], right: frozenset[Any]) -> None:
-    """Of every path in the right, all that begins with it goes."""
+    """Every path that begins with one of the right set is removed."""
     kept = {path for path in left if not any(path[: len(gone)] == gone for gone in right)}
     assert set(paths(without(fields(left), fields(right)))) == kept
 
 
 def test_form_of_a_member_with_members_below() -> None:
-    """A dot says that the node itself is in the set."""
+    """A dot marks a node that is itself in the set."""
     result = fields([("f:a",), ("f:a", "f:b"), ("f:c", "f:d")])
     assert result == {"f:a": {".": {}, "f:b": {}}, "f:c": {"f:d": {}}}
 
@@ -67,7 +67,7 @@ def test_form_of_a_member_with_members_below() -> None:
     ],
 )
 def test_path_as_conflicts_show_it(path: tuple[str, ...], text: str) -> None:
-    """Elements of lists are named by their keys, in the order of the alphabet, or by their values."""
+    """List elements are identified by their keys in alphabetical order, or by their values."""
     assert path_text(path) == text
 
 
@@ -79,5 +79,5 @@ def test_order_of_writing() -> None:
 
 
 def test_text_inside_html() -> None:
-    """Go writes what could end a script as escapes, and keys compare as texts."""
+    """Go escapes HTML characters, and keys compare as text."""
     assert value_element("<a&b>") == 'v:"\\u003ca\\u0026b\\u003e"'

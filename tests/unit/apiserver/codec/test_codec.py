@@ -1,4 +1,4 @@
-"""Refusals, unknown fields, and what single values become."""
+"""Decoding errors, unknown fields, and the canonical form of values."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from bayplan.apiserver.api_errors import StatusError
 from bayplan.apiserver.codec import Codec, Codecs, duplicate_fields, unrecognized
-from bayplan.apiserver.status import StatusError
 
 _CODECS = Codecs()
 _REGEX = "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -72,7 +72,7 @@ def _refusal(codec: Codec, value: object) -> str:
     ],
 )
 def test_values_of_wrong_types(pods: Codec, value: object, message: str) -> None:
-    """As kube-apiserver answered."""
+    """The messages are kube-apiserver's."""
     assert _refusal(pods, value) == f'Pod in version "v1" cannot be handled as a Pod: {message}'
 
 
@@ -101,23 +101,23 @@ def test_values_of_wrong_types(pods: Codec, value: object, message: str) -> None
     ],
 )
 def test_objects_of_other_kinds(value: object, message: str) -> None:
-    """A body says what it is, and must be what the path is about."""
+    """The kind of the body must be that of the path."""
     assert _refusal(_CODECS.of_kind("apps/v1", "Deployment"), value) == message
 
 
-def test_lists_are_no_objects(pods: Codec) -> None:
+def test_lists_are_not_objects(pods: Codec) -> None:
     """Bodies that do not look like JSON objects are quoted in hexadecimal."""
     assert _refusal(pods, [1, 2]).endswith("(5b312c325d)")
 
 
 def test_kind_may_be_left_out(pods: Codec) -> None:
-    """The path knows."""
+    """The path determines it."""
     decoded = pods.decode({"metadata": {"name": "p"}})
     assert (decoded.obj["kind"], decoded.obj["apiVersion"]) == ("Pod", "v1")
 
 
 def test_unknown_fields_are_named_by_place(pods: Codec) -> None:
-    """In the order of the body; nothing of them stays."""
+    """In the order of the body; they are dropped from the object."""
     decoded = pods.decode(
         {"spec": {"containers": [{"name": "c", "imge": "y"}], "nodeselector": {}}, "foo": None},
         collect_unknown=True,
@@ -128,7 +128,7 @@ def test_unknown_fields_are_named_by_place(pods: Codec) -> None:
 
 
 def test_strict_error_lists_all(pods: Codec) -> None:
-    """One answer for everything that is unknown or there twice."""
+    """One error for all unknown and duplicate fields."""
     error = pods.strict_error(['unknown field "a"', 'duplicate field "b"'])
     expected = 'strict decoding error: unknown field "a", duplicate field "b"'
     assert error.message == f'Pod in version "v1" cannot be handled as a Pod: {expected}'
@@ -148,7 +148,7 @@ def test_strict_error_lists_all(pods: Codec) -> None:
     ],
 )
 def test_quantities_are_canonical(pods: Codec, given: object, canonical: str) -> None:
-    """The same amount is written in one way only."""
+    """Equal quantities have the same text."""
     container = pods.decode(_pod(resources={"limits": {"memory": given}})).obj["spec"]["containers"][0]
     assert container["resources"]["limits"] == {"memory": canonical}
 
@@ -170,7 +170,7 @@ def test_times_are_in_utc(pods: Codec, given: str, expected: str) -> None:
 
 
 def test_the_zero_time_is_none(pods: Codec) -> None:
-    """Go writes it as null, and leaves it out of creationTimestamp."""
+    """Go writes it as null, and omits it in creationTimestamp."""
     zero = "0001-01-01T00:00:00Z"
     obj = pods.decode({"metadata": {"creationTimestamp": zero}, "status": {"startTime": zero}}).obj
     assert (obj["metadata"], obj["status"]) == ({}, {"startTime": None})
@@ -195,7 +195,7 @@ def test_micro_times_have_six_digits(time: str) -> None:
     ids=["in an object", "in a list, thrice", "nested", "spaces", "a line end"],
 )
 def test_duplicate_fields_are_named(body: bytes, places: list[str]) -> None:
-    """Each once, by its place."""
+    """Each once, with its path."""
     found = duplicate_fields(body, msgspec.json.decode(body))
     assert found == [f'duplicate field "{place}"' for place in places]
 
@@ -211,6 +211,6 @@ def test_duplicate_fields_are_named(body: bytes, places: list[str]) -> None:
     ids=["nothing", "an object", "something else", "a long one"],
 )
 def test_what_cannot_be_read_is_quoted(body: bytes, summary: str) -> None:
-    """Objects as text, other things in hexadecimal, thirty bytes at most."""
+    """Objects as text, other bodies in hexadecimal, at most thirty bytes."""
     message = unrecognized("Pod", "why", body).message
     assert message == f"the object provided is unrecognized (must be of type Pod): why ({summary})"

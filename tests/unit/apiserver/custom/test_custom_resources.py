@@ -1,4 +1,4 @@
-"""Definitions make resources: what a client sees from creating one to its end."""
+"""CustomResourceDefinitions and their resources as a client sees them, from creation to deletion."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tests.unit.client.doubles import LoopClock
 
-from bayplan.apiserver.exchange import Request, Response
-from bayplan.apiserver.server import ApiServer
+from bayplan.apiserver.api_server import ApiServer
+from bayplan.apiserver.transport.api_messages import ApiRequest, ApiResponse
 
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _LAMPS = "/apis/example.com/v1/namespaces/default/lamps"
@@ -17,7 +17,7 @@ _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
 class Clock(LoopClock):
-    """One second, for ever."""
+    """A clock that stands still."""
 
     def now(self) -> float:
         return 1_800_000_000.0
@@ -27,14 +27,14 @@ class Clock(LoopClock):
 
 
 class Client:
-    """Asks the server in the same process."""
+    """Calls the server in the same process."""
 
     def __init__(self, server: ApiServer) -> None:
         self.server = server
 
-    def raw(self, method: str, path: str, body: Any = None, **more: Any) -> Response:
+    def raw(self, method: str, path: str, body: Any = None, **more: Any) -> ApiResponse:
         text = b"" if body is None else json.dumps(body).encode()
-        return self.server.handle(Request(method, path, body=text, **more))
+        return self.server.handle(ApiRequest(method, path, body=text, **more))
 
     def ask(self, method: str, path: str, body: Any = None, **more: Any) -> Any:
         return json.loads(self.raw(method, path, body, **more).body)
@@ -68,7 +68,7 @@ def _conditions(definition: dict[str, Any]) -> dict[str, str]:
 
 
 def test_a_definition_is_established_by_the_next_request(client: Client) -> None:
-    """The answer to its creation shows no conditions yet, as from kube-apiserver."""
+    """The response to its creation shows no conditions yet, as in kube-apiserver."""
     created = client.ask("POST", _DEFINITIONS, _definition())
     assert created["status"]["conditions"] is None
     assert created["spec"]["names"]["listKind"] == "LampList"
@@ -79,7 +79,7 @@ def test_a_definition_is_established_by_the_next_request(client: Client) -> None
     assert client.ask("POST", _LAMPS, _lamp())["metadata"]["generation"] == 1
 
 
-def test_discovery_and_openapi_tell_of_it(client: Client) -> None:
+def test_discovery_and_openapi_include_it(client: Client) -> None:
     """`kubectl get lp` and `kubectl explain lamp` find what they need."""
     client.ask("POST", _DEFINITIONS, _definition())
     (listed,) = client.ask("GET", "/apis/example.com/v1")["resources"]
@@ -91,7 +91,7 @@ def test_discovery_and_openapi_tell_of_it(client: Client) -> None:
 
 
 def test_names_in_use_are_not_accepted(client: Client) -> None:
-    """Of two definitions in one group the second does not get the first one's kind, and serves nothing."""
+    """The second definition with the same kind in a group is not accepted, and serves nothing."""
     client.ask("POST", _DEFINITIONS, _definition())
     second = _definition()
     second["metadata"]["name"] = "lights.example.com"
@@ -110,7 +110,7 @@ def test_names_in_use_are_not_accepted(client: Client) -> None:
 def test_status_is_kept_apart_if_the_definition_says_so(
     client: Client, subresources: Any, created: Any, generation: int
 ) -> None:
-    """Else it is a field like any other: it can be created, and a change of it counts as a generation."""
+    """Otherwise it is a field like any other: it can be created, and a change of it counts as a generation."""
     client.ask("POST", _DEFINITIONS, _definition(subresources=subresources))
     lamp = client.ask("POST", _LAMPS, _lamp(status={"on": True}))
     assert lamp.get("status") == created
@@ -119,7 +119,7 @@ def test_status_is_kept_apart_if_the_definition_says_so(
 
 
 def test_status_is_written_through_its_own_path(client: Client) -> None:
-    """The rest of the object stays."""
+    """The rest of the object does not change."""
     client.ask("POST", _DEFINITIONS, _definition(subresources={"status": {}}))
     lamp = client.ask("POST", _LAMPS, _lamp(spec={"colour": "red"}))
     sent = {**lamp, "spec": {"colour": "blue"}, "status": {"on": True}}
@@ -130,7 +130,7 @@ def test_status_is_written_through_its_own_path(client: Client) -> None:
 
 
 def test_columns_are_those_of_the_definition(client: Client) -> None:
-    """Cells of a type other than the column's are empty."""
+    """Cells whose value has another type than the column are empty."""
     columns = [
         {"name": "Colour", "type": "string", "jsonPath": ".spec.colour"},
         {"name": "N", "type": "integer", "jsonPath": ".spec.n", "priority": 1},
@@ -178,7 +178,7 @@ def test_names_of_an_established_definition_stay(client: Client) -> None:
 
 
 def test_rules_in_cel_are_accepted_with_a_warning(client: Client) -> None:
-    """They are not evaluated; whoever relies on them should know."""
+    """They are not evaluated; the warning says so."""
     definition = _definition()
     spec = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     spec["x-kubernetes-validations"] = [{"rule": "self.n > 1"}]
@@ -189,7 +189,7 @@ def test_rules_in_cel_are_accepted_with_a_warning(client: Client) -> None:
 
 
 def test_deleting_a_definition_deletes_its_objects(client: Client) -> None:
-    """The answer shows the definition being terminated; then nothing of it is left."""
+    """The response shows the definition being terminated; then nothing of it is left."""
     client.ask("POST", _DEFINITIONS, _definition())
     client.ask("POST", _LAMPS, _lamp())
     answer = client.ask("DELETE", f"{_DEFINITIONS}/lamps.example.com")
@@ -203,7 +203,7 @@ def test_deleting_a_definition_deletes_its_objects(client: Client) -> None:
 
 
 def test_finalizers_of_objects_hold_the_definition(client: Client) -> None:
-    """It ends with the last of its objects."""
+    """It is deleted with the last of its objects."""
     client.ask("POST", _DEFINITIONS, _definition())
     lamp = _lamp()
     lamp["metadata"]["finalizers"] = ["example.com/hold"]
@@ -243,7 +243,7 @@ def test_finalizers_of_objects_hold_the_definition(client: Client) -> None:
     ids=["no version", "another version", "another kind", "metadata of a wrong type"],
 )
 def test_bodies_that_are_something_else(client: Client, body: Any, status: int, message: str) -> None:
-    """As kube-apiserver answered."""
+    """The messages are kube-apiserver's."""
     client.ask("POST", _DEFINITIONS, _definition())
     response = client.raw("POST", _LAMPS, body)
     assert (response.status, json.loads(response.body)["message"]) == (status, message)

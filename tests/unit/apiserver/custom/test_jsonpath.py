@@ -32,11 +32,11 @@ _OBJECT: dict[str, Any] = {
     ],
 )
 def test_paths_find_values(path: str, found: list[Any]) -> None:
-    """Something missing on the way is no error."""
+    """A missing value on the way is not an error."""
     assert find(path, _OBJECT) == found
 
 
 @pytest.mark.parametrize(("value", "text"), [("a", "a"), (1, "1"), (True, "true"), ({"a": [1]}, '{"a":[1]}')])
 def test_values_as_text(value: Any, text: str) -> None:
-    """Text as it is, the rest as JSON."""
+    """Strings unchanged, everything else as JSON."""
     assert as_text(value) == text

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from bayplan.apiserver.api_errors import StatusError
 from bayplan.apiserver.patches import JSON_PATCH, patched, unknown_in_operations
-from bayplan.apiserver.schemas import published
-from bayplan.apiserver.status import StatusError
+from bayplan.apiserver.schema.schemas import published
 
 NODE = published().node("io.k8s.api.core.v1.ConfigMap")
 CURRENT = {
@@ -103,7 +103,7 @@ def test_operation_applies(operation: dict[str, Any], path: list[str], value: An
     ],
 )
 def test_operation_that_does_not_apply(operation: dict[str, Any]) -> None:
-    """The client is told that the patch does not apply, and nothing more."""
+    """The error says that the patch does not apply, and nothing more."""
     with pytest.raises(StatusError) as refused:
         apply(operation)
     assert refused.value.body == {
@@ -129,12 +129,12 @@ def test_operation_that_does_not_apply(operation: dict[str, Any]) -> None:
     ],
 )
 def test_test_holds(path: str, value: Any) -> None:
-    """A test that holds changes nothing."""
+    """A successful test changes nothing."""
     assert apply({"op": "test", "path": path, "value": value}) == CURRENT
 
 
 def test_operations_apply_in_turn() -> None:
-    """Each operation sees what those before it left."""
+    """Each operation sees the result of those before it."""
     result = apply(
         {"op": "replace", "path": "", "value": {"data": {}}},
         {"op": "add", "path": "/data/a", "value": "1"},
@@ -144,7 +144,7 @@ def test_operations_apply_in_turn() -> None:
 
 
 def test_a_list_is_no_object() -> None:
-    """A patch that leaves a list is an invalid patch."""
+    """A patch whose result is a list is invalid."""
     with pytest.raises(StatusError) as refused:
         apply({"op": "replace", "path": "", "value": []})
     assert (refused.value.code, refused.value.body["details"]["causes"][0]["field"]) == (422, "patch")
@@ -163,7 +163,7 @@ def test_a_list_is_no_object() -> None:
     ],
 )
 def test_body_of_another_type(body: bytes, message: str) -> None:
-    """A body that is no list of operations is refused in the words of Go's decoder."""
+    """A body that is not a list of operations is refused in the words of Go's decoder."""
     with pytest.raises(StatusError) as refused:
         patched(JSON_PATCH, {}, body, NODE)
     assert refused.value.code == 400
@@ -171,7 +171,7 @@ def test_body_of_another_type(body: bytes, message: str) -> None:
 
 
 def test_too_many_operations() -> None:
-    """Ten thousand operations are a patch, one more are too many."""
+    """Ten thousand operations are accepted, one more is refused."""
     test = {"op": "test", "path": "/data/a", "value": "1"}
     assert apply(*[test] * 10_000) == CURRENT
     with pytest.raises(StatusError) as refused:
@@ -180,6 +180,6 @@ def test_too_many_operations() -> None:
 
 
 def test_fields_that_mean_nothing() -> None:
-    """Fields of operations that are not of JSON patch are named by their place."""
+    """Unknown fields of operations are reported with their paths."""
     body = b'[{"op":"test","path":"/a"},{"op":"test","path":"/a","form":"/b"}]'
     assert unknown_in_operations(body) == ['unknown field "[1].form"']

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from bayplan.apiserver.api_errors import StatusError
 from bayplan.apiserver.patches import MERGE_PATCH, patched
-from bayplan.apiserver.schemas import published
-from bayplan.apiserver.status import StatusError
+from bayplan.apiserver.schema.schemas import published
 
 NODE = published().node("io.k8s.api.core.v1.ConfigMap")
 
@@ -39,12 +39,12 @@ def test_examples_of_the_rfc(current: Any, patch: Any, result: Any) -> None:
 
 
 def test_nulls_in_new_lists_of_objects() -> None:
-    """A list that is new loses the null members of its objects, but not its null elements."""
+    """A new list loses the null members of its objects, but not its null elements."""
     assert apply({}, b'{"a":[{"b":null,"c":1},null]}') == {"a": [{"c": 1}, None]}
 
 
 def test_list_in_place_of_an_object_is_taken_as_it_is() -> None:
-    """Where an object was, even null members of the objects in the list stay."""
+    """In a list that replaces an object, even null members of its objects stay."""
     assert apply({"a": {"b": 1}}, b'{"a":[{"b":null}]}') == {"a": [{"b": None}]}
 
 
@@ -60,7 +60,7 @@ def test_list_in_place_of_an_object_is_taken_as_it_is() -> None:
     ],
 )
 def test_body_that_is_no_object(body: bytes, message: str) -> None:
-    """Only an object is a merge patch of an object."""
+    """A merge patch must be an object."""
     with pytest.raises(StatusError) as refused:
         apply({}, body)
     assert (refused.value.code, refused.value.message) == (400, message)

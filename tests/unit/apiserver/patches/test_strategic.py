@@ -1,4 +1,4 @@
-"""Strategic merge patch on the published types; that it is kube-apiserver's, tests/e2e shows on random patches."""
+"""Strategic merge patch on the published types; tests/e2e compares it with kube-apiserver on random patches."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bayplan.apiserver.api_errors import StatusError
 from bayplan.apiserver.patches import MERGE_PATCH, STRATEGIC_MERGE_PATCH, patched
-from bayplan.apiserver.schemas import published
-from bayplan.apiserver.status import StatusError
+from bayplan.apiserver.schema.schemas import published
 
 POD = published().node("io.k8s.api.core.v1.Pod")
 
@@ -45,12 +45,12 @@ def names(result: Any) -> list[str]:
     ],
 )
 def test_list_with_a_merge_key(patch: list[Any], order: list[str]) -> None:
-    """Elements are the same if their merge key is; directives stand in elements."""
+    """Elements with the same merge key are merged; directives are members of elements."""
     assert names(apply(pod(containers=containers("a", "b", "c")), pod(containers=patch))) == order
 
 
 def test_elements_are_merged() -> None:
-    """What the patch does not say of an element stays; null takes away; lists within follow their own rule."""
+    """Members that the patch omits stay; null removes; nested lists follow their own rule."""
     current = pod(containers=[{"name": "a", "image": "i", "env": [{"name": "X", "value": "1"}], "command": ["c"]}])
     patch = pod(containers=[{"name": "a", "image": None, "env": [{"name": "Y", "value": "2"}], "command": ["d"]}])
     assert apply(current, patch)["spec"]["containers"] == [
@@ -106,7 +106,7 @@ def test_elements_are_merged() -> None:
     ],
 )
 def test_members(current: dict[str, Any], patch: dict[str, Any], spec: dict[str, Any]) -> None:
-    """Members that are no merged lists."""
+    """Members that are not merged lists."""
     assert apply(pod(**current), pod(**patch)) == pod(**spec)
 
 
@@ -115,25 +115,25 @@ def finalizers(*values: str, **more: Any) -> dict[str, Any]:
 
 
 def test_list_of_texts_with_merge() -> None:
-    """Values are added once; those of the patch in its order, the others before what they stood before."""
+    """Values are added once: those of the patch in its order, the others where they were."""
     assert apply(finalizers("a", "b"), finalizers("c", "b")) == finalizers("c", "a", "b")
 
 
 def test_values_are_deleted_from_a_list() -> None:
-    """A directive beside the list names the values that go."""
+    """A directive next to the list names the values to remove."""
     patch = {"metadata": {"$deleteFromPrimitiveList/finalizers": ["b", "q"]}}
     assert apply(finalizers("a", "b", "c"), patch) == finalizers("a", "c")
 
 
 def test_order_of_a_list_is_set() -> None:
-    """The order that the patch gives holds; what it does not name stays where it was among the rest."""
+    """The order of the patch holds; elements that it does not name keep their place."""
     order = [{"name": name} for name in ("c", "a")]
     current = pod(containers=containers("a", "b", "c"))
     assert names(apply(current, {"spec": {"$setElementOrder/containers": order}})) == ["b", "c", "a"]
 
 
 def test_order_of_a_list_that_is_merged_too() -> None:
-    """kubectl apply sends both: the elements that changed, and the order of all."""
+    """kubectl apply sends both: the changed elements, and the order of all."""
     patch = {
         "spec": {
             "containers": [{"name": "d", "image": "d:1"}, {"name": "b", "$patch": "delete"}],
@@ -144,7 +144,7 @@ def test_order_of_a_list_that_is_merged_too() -> None:
 
 
 def test_new_elements_take_the_places_of_deleted_ones() -> None:
-    """With an order given, an element that the patch does not name comes before new ones that replace others."""
+    """With an order given, an element that the patch does not name precedes new ones that replace others."""
     patch = {
         "spec": {
             "containers": [*containers("x", "y"), {"name": "a", "$patch": "delete"}],
@@ -208,7 +208,7 @@ def test_new_elements_take_the_places_of_deleted_ones() -> None:
     ],
 )
 def test_patch_that_makes_no_sense(patch: Any, code: int, message: str) -> None:
-    """Failures have kube-apiserver's texts; most of them it has no status for."""
+    """Errors have kube-apiserver's messages; it has no status for most of them."""
     with pytest.raises(StatusError) as refused:
         apply(pod(containers=containers("a")), patch)
     assert (refused.value.code, refused.value.message) == (code, message)
@@ -221,7 +221,7 @@ SPECS = st.dictionaries(KEYS, SCALARS | st.dictionaries(st.sampled_from("abc"), 
 
 @given(current=SPECS, patch=SPECS)
 def test_without_lists_it_is_a_merge_patch(current: dict[str, Any], patch: dict[str, Any]) -> None:
-    """The two formats differ in what they do with lists only."""
+    """The two formats differ only for lists."""
     body = msgspec.json.encode(pod(**patch))
     stored = msgspec.json.encode(pod(**current))
     results = [
@@ -231,5 +231,5 @@ def test_without_lists_it_is_a_merge_patch(current: dict[str, Any], patch: dict[
 
 
 def test_null_changes_nothing() -> None:
-    """A body of null is a patch without members."""
+    """A null body is a patch without members."""
     assert patched(STRATEGIC_MERGE_PATCH, pod(hostname="a"), b"null", POD) == pod(hostname="a")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.unit.apiserver.asking import Asker
+from tests.unit.apiserver.direct_client import DirectClient
 
-from bayplan.apiserver.exchange import User
+from bayplan.apiserver.transport.api_messages import UserInfo
 
 PODS = "/api/v1/namespaces/default/pods"
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
@@ -15,8 +15,8 @@ MERGE = "application/merge-patch+json"
 
 
 @pytest.fixture
-def asker() -> Asker:
-    return Asker()
+def client() -> DirectClient:
+    return DirectClient()
 
 
 def pod(name: str = "p", **spec: Any) -> dict[str, Any]:
@@ -28,33 +28,33 @@ def binding(name: str = "p", node: str = "n") -> dict[str, Any]:
     return {"metadata": {"name": name}, "target": {"kind": "Node", "name": node}}
 
 
-def test_a_pod_is_bound_once(asker: Asker) -> None:
-    asker.ask("POST", PODS, pod())
-    assert asker.ask("POST", f"{PODS}/p/binding", binding())[0] == 201
+def test_a_pod_is_bound_once(client: DirectClient) -> None:
+    client.request("POST", PODS, pod())
+    assert client.request("POST", f"{PODS}/p/binding", binding())[0] == 201
 
-    status, answer = asker.ask("POST", f"{PODS}/p/binding", binding(node="m"))
+    status, answer = client.request("POST", f"{PODS}/p/binding", binding(node="m"))
     assert status == 409
     assert answer["message"].endswith('pod p is already assigned to node "n"')
 
 
-def test_binding_settles_the_condition(asker: Asker) -> None:
-    """PodScheduled is true, with the time of the binding, and the nomination is gone."""
-    asker.ask("POST", PODS, pod())
+def test_binding_settles_the_condition(client: DirectClient) -> None:
+    """PodScheduled is true, with the time of the binding, and the nomination is cleared."""
+    client.request("POST", PODS, pod())
     condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "m"}
     status = {"nominatedNodeName": "m", "conditions": [condition]}
-    asker.ask("PATCH", f"{PODS}/p/status", {"status": status}, content_type=MERGE)
-    asker.ask("POST", "/api/v1/namespaces/default/bindings", binding())
-    _, bound = asker.ask("GET", f"{PODS}/p")
+    client.request("PATCH", f"{PODS}/p/status", {"status": status}, content_type=MERGE)
+    client.request("POST", "/api/v1/namespaces/default/bindings", binding())
+    _, bound = client.request("GET", f"{PODS}/p")
 
     assert "nominatedNodeName" not in bound["status"]
     (settled,) = bound["status"]["conditions"]
     assert (settled["status"], settled.get("reason")) == ("True", None)
 
 
-def test_a_dry_run_binds_nothing(asker: Asker) -> None:
-    asker.ask("POST", PODS, pod())
-    assert asker.ask("POST", f"{PODS}/p/binding?dryRun=All", binding())[0] == 201
-    assert "nodeName" not in asker.ask("GET", f"{PODS}/p")[1]["spec"]
+def test_a_dry_run_binds_nothing(client: DirectClient) -> None:
+    client.request("POST", PODS, pod())
+    assert client.request("POST", f"{PODS}/p/binding?dryRun=All", binding())[0] == 201
+    assert "nodeName" not in client.request("GET", f"{PODS}/p")[1]["spec"]
 
 
 @pytest.mark.parametrize(
@@ -65,44 +65,44 @@ def test_a_dry_run_binds_nothing(asker: Asker) -> None:
         pytest.param({"disruptionsAllowed": 1, "observedGeneration": 0}, 429, 1, id="not yet looked at"),
     ],
 )
-def test_budgets_decide_on_evictions(asker: Asker, status: dict[str, int], code: int, left: int) -> None:
-    """An eviction is spent from the budget at once, so that two at a time cannot spend it twice."""
-    asker.ask("POST", PODS, pod(nodeName="n"))
+def test_budgets_decide_on_evictions(client: DirectClient, status: dict[str, int], code: int, left: int) -> None:
+    """An eviction is taken from the budget at once, so that two concurrent ones cannot use it twice."""
+    client.request("POST", PODS, pod(nodeName="n"))
     ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
-    asker.ask("PATCH", f"{PODS}/p/status", {"status": ready}, content_type=MERGE)
+    client.request("PATCH", f"{PODS}/p/status", {"status": ready}, content_type=MERGE)
     spec = {"minAvailable": 0, "selector": {"matchLabels": {"app": "a"}}}
-    asker.ask("POST", BUDGETS, {"metadata": {"name": "b"}, "spec": spec})
-    asker.ask("PATCH", f"{BUDGETS}/b/status", {"status": status}, content_type=MERGE)
+    client.request("POST", BUDGETS, {"metadata": {"name": "b"}, "spec": spec})
+    client.request("PATCH", f"{BUDGETS}/b/status", {"status": status}, content_type=MERGE)
 
     eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}}
-    assert asker.ask("POST", f"{PODS}/p/eviction", eviction)[0] == code
-    assert asker.ask("GET", f"{BUDGETS}/b")[1]["status"]["disruptionsAllowed"] == left
-    assert ("deletionTimestamp" in asker.ask("GET", f"{PODS}/p")[1]["metadata"]) == (code == 201)
+    assert client.request("POST", f"{PODS}/p/eviction", eviction)[0] == code
+    assert client.request("GET", f"{BUDGETS}/b")[1]["status"]["disruptionsAllowed"] == left
+    assert ("deletionTimestamp" in client.request("GET", f"{PODS}/p")[1]["metadata"]) == (code == 201)
 
 
-def test_scale_changes_replicas_only(asker: Asker) -> None:
+def test_scale_changes_replicas_only(client: DirectClient) -> None:
     path = "/apis/apps/v1/namespaces/default/deployments"
     template = {"metadata": {"labels": {"app": "a"}}, "spec": pod()["spec"]}
     spec = {"selector": {"matchLabels": {"app": "a"}}, "template": template}
-    asker.ask("POST", path, {"metadata": {"name": "d"}, "spec": spec})
+    client.request("POST", path, {"metadata": {"name": "d"}, "spec": spec})
 
-    _, scale = asker.ask("PATCH", f"{path}/d/scale", {"spec": {"replicas": 4}}, content_type=MERGE)
+    _, scale = client.request("PATCH", f"{path}/d/scale", {"spec": {"replicas": 4}}, content_type=MERGE)
     assert (scale["spec"]["replicas"], scale["status"]["selector"]) == (4, "app=a")
-    assert asker.ask("GET", f"{path}/d")[1]["spec"]["replicas"] == 4
-    assert asker.ask("PATCH", f"{path}/d/scale", {"spec": {"replicas": -1}}, content_type=MERGE)[0] == 422
+    assert client.request("GET", f"{path}/d")[1]["spec"]["replicas"] == 4
+    assert client.request("PATCH", f"{path}/d/scale", {"spec": {"replicas": -1}}, content_type=MERGE)[0] == 422
 
 
-def test_the_last_finalizer_ends_a_namespace(asker: Asker) -> None:
-    asker.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "s"}})
-    asker.ask("DELETE", "/api/v1/namespaces/s")
-    asker.ask("PUT", "/api/v1/namespaces/s/finalize", {"metadata": {"name": "s"}, "spec": {"finalizers": []}})
+def test_the_last_finalizer_ends_a_namespace(client: DirectClient) -> None:
+    client.request("POST", "/api/v1/namespaces", {"metadata": {"name": "s"}})
+    client.request("DELETE", "/api/v1/namespaces/s")
+    client.request("PUT", "/api/v1/namespaces/s/finalize", {"metadata": {"name": "s"}, "spec": {"finalizers": []}})
 
-    assert asker.ask("GET", "/api/v1/namespaces/s")[0] == 404
+    assert client.request("GET", "/api/v1/namespaces/s")[0] == 404
 
 
-def test_what_needs_containers_is_refused_clearly(asker: Asker) -> None:
-    asker.ask("POST", PODS, pod())
-    status, answer = asker.ask("PUT", f"{PODS}/p/ephemeralcontainers", pod())
+def test_what_needs_containers_is_refused_clearly(client: DirectClient) -> None:
+    client.request("POST", PODS, pod())
+    status, answer = client.request("PUT", f"{PODS}/p/ephemeralcontainers", pod())
 
     assert status == 405
     assert "pods/ephemeralcontainers is not supported by the embedded API server" in answer["message"]
@@ -119,25 +119,25 @@ def test_what_needs_containers_is_refused_clearly(asker: Asker) -> None:
     ],
 )
 def test_access_reviews_follow_the_roles(
-    asker: Asker, user: str, attributes: dict[str, str], allowed: bool
+    client: DirectClient, user: str, attributes: dict[str, str], allowed: bool
 ) -> None:
     base = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
     rules = [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}]
-    asker.ask("POST", f"{base}/roles", {"metadata": {"name": "r"}, "rules": rules})
+    client.request("POST", f"{base}/roles", {"metadata": {"name": "r"}, "rules": rules})
     subjects = [{"kind": "User", "name": "u"}]
     reference = {"kind": "Role", "name": "r"}
-    asker.ask(
+    client.request(
         "POST", f"{base}/rolebindings", {"metadata": {"name": "b"}, "roleRef": reference, "subjects": subjects}
     )
 
     spec = {"user": user, "resourceAttributes": {"namespace": "default", **attributes}}
-    _, review = asker.ask("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", {"spec": spec})
+    _, review = client.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", {"spec": spec})
     assert review["status"]["allowed"] is allowed
 
 
-def test_masters_may_do_everything(asker: Asker) -> None:
+def test_masters_may_do_everything(client: DirectClient) -> None:
     body = {"spec": {"resourceAttributes": {"verb": "delete", "resource": "nodes"}}}
     path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-    user = User("admin", ("system:masters",))
+    user = UserInfo("admin", ("system:masters",))
 
-    assert asker.ask("POST", path, body, user=user)[1]["status"] == {"allowed": True}
+    assert client.request("POST", path, body, user=user)[1]["status"] == {"allowed": True}

@@ -29,7 +29,7 @@ _KINDS = _recorded()
 
 @pytest.mark.parametrize("kind", _KINDS, ids=lambda kind: f"{kind['group']} {kind['kind']}".strip())
 def test_rows_are_those_of_kube_apiserver(kind: dict[str, Any]) -> None:
-    """Columns and cells; conditions let a client hide pods that are done."""
+    """Columns, cells, and row conditions that let clients hide completed pods."""
     printer = printer_of(kind["group"], kind["kind"])
     objects = [row["object"] for row in kind["rows"]]
     made = json.loads(msgspec.json.encode(table(printer, objects, now=kind["now"], metadata={})))
@@ -90,7 +90,7 @@ _POD = {
     ],
 )
 def test_rows_include_what_was_asked_for(include: str, included: object) -> None:
-    """`includeObject`: nothing, the metadata, or all of the object."""
+    """`includeObject`: nothing, the metadata, or the whole object."""
     made = table(printer_of("", "Pod"), [_POD], now=0, metadata={}, include_object=include)
     assert made["rows"][0]["object"] == included
 
@@ -103,7 +103,7 @@ def test_only_the_first_event_has_columns() -> None:
 
 
 def test_daemon_sets_hide_an_internal_annotation() -> None:
-    """kube-apiserver makes rows of its internal type, which has a field for the template's generation."""
+    """kube-apiserver prints its internal type, which has a field for the template's generation."""
     annotation = "deprecated.daemonset.template.generation"
     template: dict[str, Any] = {"metadata": {}, "spec": {"containers": []}}
     obj: dict[str, Any] = {

@@ -1,0 +1,1 @@
+"""Whether a user may do what a request asks: RBAC, and impersonation."""

@@ -1,0 +1,1 @@
+"""How requests reach the server: HTTPS with a bearer token, or calls within the same process."""

@@ -1,0 +1,1 @@
+"""From a checked tree to closures, and the values they compute with."""

@@ -1,0 +1,1 @@
+"""From text to a tree: the lexer, the parser and the macros."""

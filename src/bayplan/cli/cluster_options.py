@@ -1,0 +1,169 @@
+"""The options of `explain` and `pending` that say which cluster the question is about, and how it is answered."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import shutil
+import sys
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import click
+
+from bayplan.cli.explanation_text import TextForm
+from bayplan.cli.inputs import FILE, Configuration, accepted, plugin_option, read_text, registry, shown
+
+if TYPE_CHECKING:
+    from bayplan.client import ClusterAccess
+    from bayplan.explain.cluster_objects import ClusterObjects
+    from bayplan.explain.explainer import Explainer
+    from bayplan.explain.explanation import Explanation
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+OUTPUTS = ("text", "wide", "json", "yaml")
+#: The width of text that goes to a file.
+FILE_WIDTH = 100
+
+
+def cluster_options(function: F) -> F:
+    for option in reversed(
+        (
+            click.option(
+                "--snapshot",
+                "snapshots",
+                multiple=True,
+                type=FILE,
+                metavar="FILE",
+                help="Read the cluster from this output of kubectl get … -o yaml|json. Repeatable.",
+            ),
+            click.option("--kubeconfig", default="", metavar="FILE", help="The kubeconfig of the cluster."),
+            click.option("--context", default="", metavar="NAME", help="The context of the kubeconfig."),
+            click.option(
+                "--config", "config_file", type=FILE, metavar="FILE",
+                help="The scheduler's configuration; kube-scheduler's defaults without it.",
+            ),
+            plugin_option,
+            click.option(
+                "-o", "--output", type=click.Choice(OUTPUTS), default="text", show_default=True, help="The form."
+            ),
+            click.option("--width", type=click.IntRange(40), default=None, metavar="COLUMNS",
+                         help="The width of text; that of the terminal without it."),
+        )
+    ):  # fmt: skip
+        function = option(function)
+    return function
+
+
+class RunningScheduler(NamedTuple):
+    """A running Bayplan to ask."""
+
+    #: A URL, `auto` for the holder of the Lease; empty: none is asked.
+    address: str
+    ca_file: str
+    insecure: bool
+
+
+class ClusterQuestion(NamedTuple):
+    """The values of the options."""
+
+    snapshots: tuple[str, ...]
+    kubeconfig: str
+    context: str
+    config_file: str | None
+    plugins: tuple[str, ...]
+    output: str
+    width: int | None
+
+    @classmethod
+    def of(cls, given: dict[str, Any]) -> ClusterQuestion:
+        return cls(*(given.pop(field) for field in cls._fields))
+
+    def form(self) -> TextForm:
+        width = self.width
+        if width is None:
+            width = shutil.get_terminal_size().columns if sys.stdout.isatty() else FILE_WIDTH
+        return TextForm(width, wide=self.output == "wide")
+
+    def namespace(self) -> str:
+        """The namespace of the kubeconfig's context."""
+        return "default" if self.snapshots else self._access().namespace or "default"
+
+    def _access(self) -> ClusterAccess:
+        from bayplan.client import AccessError, load_access
+
+        try:
+            return load_access(self.kubeconfig, context=self.context)
+        except AccessError as error:
+            raise click.ClickException(str(error)) from error
+
+    def explainer(self, namespace: str = "", pod: str = "") -> tuple[Explainer, ClusterObjects]:
+        """Reads the cluster, with the owners of *pod*; *namespace* is enough where not all may be read."""
+        from bayplan.clock import SystemClock
+        from bayplan.explain.cluster_objects import new_cluster_core
+        from bayplan.explain.explainer import Explainer
+        from bayplan.explain.owners import owner_of
+        from bayplan.explain.what_if_scheduler import WhatIfScheduler
+
+        _hide_slow_plugin_warnings()
+        catalogue = registry(self.plugins)
+        loaded = accepted(Configuration.of_file(self.config_file), catalogue)
+        clock = SystemClock()
+        if self.snapshots:
+            objects = self._snapshot()
+        else:
+            from bayplan.cli.cluster_connection import read_cluster
+
+            objects = read_cluster(self._access(), loaded, catalogue, (namespace, pod))
+        core = new_cluster_core(objects, loaded, catalogue, clock)
+        notes: Iterable[str] = ()
+        if loaded.config.extenders:
+            urls = ", ".join(extender.url_prefix for extender in loaded.config.extenders)
+            notes = (f"the extenders of the configuration are not called here: {urls}",)
+        explainer = Explainer(
+            WhatIfScheduler(core), objects.source(), notes=tuple(notes), owner=lambda pod: owner_of(objects, pod)
+        )
+        return explainer, objects
+
+    def ask(self, server: RunningScheduler, name: str, namespace: str, n_suggestions: int) -> Explanation:
+        """The answer of a running scheduler."""
+        from bayplan.cli.scheduler_query import SchedulerQuery
+
+        if self.snapshots:
+            raise click.UsageError("--server and --snapshot exclude each other; give one of them")
+        loaded = accepted(Configuration.of_file(self.config_file), registry(self.plugins))
+        query = SchedulerQuery(self._access(), server.address, ca_file=server.ca_file, insecure=server.insecure)
+        return query.explain(namespace, name, loaded, n_suggestions=n_suggestions)
+
+    def _snapshot(self) -> ClusterObjects:
+        from bayplan.explain.object_files import ObjectFileError, read_snapshot
+
+        try:
+            return read_snapshot({shown(file): read_text(file) for file in self.snapshots})
+        except ObjectFileError as error:
+            raise click.ClickException(str(error)) from error
+
+
+def _hide_slow_plugin_warnings() -> None:
+    """Until the command ends: they are for operators of a scheduler."""
+    logger = logging.getLogger("bayplan.framework")
+    click.get_current_context().call_on_close(functools.partial(logger.setLevel, logger.level))
+    logger.setLevel(logging.ERROR)
+
+
+def print_answer(answer: Any, question: ClusterQuestion, lines: Iterable[str]) -> None:
+    """*lines* is the text of *answer*."""
+    if question.output in ("text", "wide"):
+        for line in lines:
+            click.echo(line)
+        return
+    import msgspec
+
+    if question.output == "json":
+        encoded = msgspec.json.encode(answer)
+        click.echo(msgspec.json.format(encoded, indent=2).decode())
+        return
+    import yaml
+
+    click.echo(yaml.safe_dump(msgspec.to_builtins(answer), sort_keys=False, allow_unicode=True), nl=False)

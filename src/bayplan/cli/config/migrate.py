@@ -1,0 +1,30 @@
+"""`bayplan config migrate`: converts an older configuration to v1."""
+
+from __future__ import annotations
+
+import click
+
+from bayplan.cli.inputs import FILE, read_text, refuse, shown
+
+
+@click.command(name="migrate")
+@click.argument("file", required=False, type=FILE)
+@click.option("--policy-config-file", "policy", type=FILE, metavar="FILE", help="The same as FILE.")
+def command(file: str | None, policy: str | None) -> None:
+    """Print the v1 equivalent of an older configuration.
+
+    FILE is a KubeSchedulerConfiguration v1beta1, v1beta2 or v1beta3, or a Policy; "-" is standard input.
+    Everything that changed or has no equivalent gets a comment. Errors that are also errors in v1 are not
+    corrected: run `bayplan config check` on the result.
+    """
+    from bayplan import config
+
+    if (file is None) == (policy is None):
+        raise click.UsageError("give a file, as FILE or with --policy-config-file")
+    source = file if file is not None else policy
+    assert source is not None  # noqa: S101  the line above
+    try:
+        migrated = config.migrate(read_text(source), source=shown(source))
+    except config.ConfigError as error:
+        refuse(error)
+    click.echo(migrated, nl=False)

@@ -1,0 +1,1 @@
+"""Coscheduling: groups of pods that are scheduled together or not at all."""

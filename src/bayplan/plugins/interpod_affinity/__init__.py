@@ -1,0 +1,1 @@
+"""InterPodAffinity: its terms, its filter and its score."""

@@ -1,0 +1,1 @@
+"""Plugins that evict pods of lower priority at PostFilter."""

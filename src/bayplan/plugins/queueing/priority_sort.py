@@ -1,0 +1,17 @@
+"""PrioritySort: sorts the queue by priority, then by time in the queue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bayplan.framework import Plugin
+
+if TYPE_CHECKING:
+    from bayplan.plugins.queueing._queued_pod import QueuedPod
+
+
+class PrioritySort(Plugin):
+    name = "PrioritySort"
+
+    def sort_key(self, pod_info: QueuedPod) -> tuple[int, float]:
+        return -pod_info.pod.priority, pod_info.timestamp

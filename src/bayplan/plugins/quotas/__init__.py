@@ -1,0 +1,1 @@
+"""CapacityScheduling: elastic quotas and the preemption that returns borrowed capacity."""

@@ -1,0 +1,1 @@
+"""PodTopologySpread: its constraints, its filter and its score."""

@@ -1,0 +1,1 @@
+"""Plugins that score nodes by measured load (Trimaran of scheduler-plugins)."""

@@ -1,0 +1,1 @@
+"""Plugins for the volumes of a pod: binding, provisioning, zones, limits and access restrictions."""

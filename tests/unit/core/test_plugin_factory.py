@@ -1,0 +1,123 @@
+"""Plugins of a profile, made anew where their class changed; who hears of the cluster meanwhile."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import pytest
+
+from bayplan import config
+from bayplan.core import SchedulerCore
+from bayplan.framework import Plugin, PluginError, Registry
+from bayplan.model import Service
+from bayplan.scheduler import default_registry, new_core
+from bayplan.testing import make_node, make_pod
+
+TEXT = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: one
+  plugins: {multiPoint: {enabled: [{name: Rule, weight: 100}]}}
+- schedulerName: two
+  plugins: {multiPoint: {enabled: [{name: Rule, weight: 100}]}}
+"""
+SERVICE = Service.from_dict({"metadata": {"name": "web", "namespace": "default"}})
+
+
+class Rule(Plugin):
+    name = "Rule"
+    best = "a"
+
+    def __init__(self, args: Any, handle: Any) -> None:
+        super().__init__(args, handle)
+        self.heard: list[str] = []
+        handle.informers.on_change(Service, lambda old, new: self.heard.append((new or old).name))
+
+    def score(self, state: Any, pod: Any, node: Any) -> int:
+        return 100 if node.name == self.best else 0
+
+
+class Changed(Rule):
+    """What Rule is after a save."""
+
+    best = "b"
+
+
+class FailsInTheSecond(Changed):
+    made: ClassVar[list[Any]] = []
+
+    def __init__(self, args: Any, handle: Any) -> None:
+        super().__init__(args, handle)
+        self.made.append(self)
+        if handle.profile_name == "two":
+            raise ValueError("not here")
+
+
+def registry_with(rule: type[Plugin]) -> Registry:
+    registry = default_registry()
+    registry.add(rule)
+    return registry
+
+
+def load(registry: Registry) -> config.Loaded:
+    return config.load(TEXT, source="configuration", catalogue=registry)
+
+
+@pytest.fixture
+def scheduler() -> SchedulerCore:
+    registry = registry_with(Rule)
+    made = new_core(load(registry), registry, seed=1)
+    for name in ("a", "b"):
+        made.cache.set_node(make_node(name))
+    made.objects.set(SERVICE)
+    return made
+
+
+def replace(scheduler: SchedulerCore, rule: type[Plugin]) -> None:
+    registry = registry_with(rule)
+    scheduler.replace_plugins(load(registry), registry)
+
+
+def chosen(scheduler: SchedulerCore, profile: str) -> str:
+    return scheduler.decide(make_pod("p", scheduler_name=profile)).node_name
+
+
+def rule_of(scheduler: SchedulerCore, profile: str) -> Any:
+    return scheduler.profiles[profile].plugins.plugins["Rule"]
+
+
+def test_every_profile_has_the_new_class(scheduler: SchedulerCore) -> None:
+    assert [chosen(scheduler, name) for name in ("one", "two")] == ["a", "a"]
+    replace(scheduler, Changed)
+    assert [chosen(scheduler, name) for name in ("one", "two")] == ["b", "b"]
+
+
+def test_the_others_are_the_same_instances(scheduler: SchedulerCore) -> None:
+    """What they know of the cluster is not lost, and their handle leads to the new profile."""
+    before = scheduler.profiles["one"]
+    replace(scheduler, Changed)
+    after = scheduler.profiles["one"]
+    unchanged = {name: plugin for name, plugin in before.plugins.plugins.items() if name != "Rule"}
+    assert {name: after.plugins.plugins[name] for name in unchanged} == unchanged
+    assert after.handle is before.handle
+    assert after.handle.evaluation is after.evaluation
+
+
+def test_the_new_instance_hears_what_the_old_one_did(scheduler: SchedulerCore) -> None:
+    """Everything that is there, then every change; the old one hears no more."""
+    old = rule_of(scheduler, "one")
+    replace(scheduler, Changed)
+    scheduler.objects.set(SERVICE)
+    assert (old.heard, rule_of(scheduler, "one").heard) == (["web"], ["web", "web"])
+
+
+def test_a_failure_in_one_profile_changes_none(scheduler: SchedulerCore) -> None:
+    """Nor does what was made in the meantime hear of anything."""
+    before = dict(scheduler.profiles)
+    with pytest.raises(PluginError, match="its constructor raised ValueError: not here"):
+        replace(scheduler, FailsInTheSecond)
+    assert scheduler.profiles == before
+    scheduler.objects.set(SERVICE)
+    assert rule_of(scheduler, "one").heard == ["web", "web"]
+    assert [made.heard for made in FailsInTheSecond.made] == [[], []]

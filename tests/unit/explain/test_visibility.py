@@ -1,0 +1,54 @@
+"""Who may not read the pods of a namespace learns nothing about them."""
+
+from __future__ import annotations
+
+from bayplan.explain.explanation import (
+    AnswerSource,
+    ChangedObject,
+    Explanation,
+    PodOutcome,
+    PodReference,
+    PreemptionAnswer,
+    SuggestedChange,
+    Suggestion,
+    VictimPod,
+)
+from bayplan.explain.visibility import namespaces_in, redacted
+
+
+def _suggestion(namespace: str) -> Suggestion:
+    target = ChangedObject(api_version="v1", kind="Pod", namespace=namespace, name=f"{namespace}-pod")
+    change = SuggestedChange(verb="delete", object=target)
+    return Suggestion(summary=f"delete {namespace}-pod", node="n", verified=True, changes=(change,))
+
+
+ANSWER = Explanation(
+    pod=PodReference(namespace="mine", name="p"),
+    profile="default-scheduler",
+    source=AnswerSource(kind="scheduler", description="x"),
+    outcome=PodOutcome(state="Unschedulable", summary="No node takes mine/p."),
+    preemption=PreemptionAnswer(
+        possible=True,
+        summary="2 pods would be evicted from n",
+        victims=(VictimPod(namespace="secret", name="secret-pod"), VictimPod(namespace="mine", name="own")),
+    ),
+    suggestions=(_suggestion("secret"), _suggestion("mine")),
+)
+
+
+def test_the_namespaces_of_others_are_known() -> None:
+    assert namespaces_in(ANSWER) == {"secret"}
+
+
+def test_details_of_hidden_namespaces_are_left_out() -> None:
+    """Numbers stay, as in kube-scheduler's own messages."""
+    seen = redacted(ANSWER, {"secret"})
+
+    assert "secret-pod" not in str(seen)
+    assert seen.preemption is not None
+    assert seen.preemption.summary == "2 pods would be evicted from n"
+    assert [each.summary for each in seen.suggestions] == ["delete mine-pod"]
+
+
+def test_whoever_may_read_all_sees_all() -> None:
+    assert redacted(ANSWER, ()) == ANSWER

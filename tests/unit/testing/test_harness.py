@@ -1,0 +1,102 @@
+"""What everybody uses who tests a plugin: builders, the harness, a clock that stands still."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from bayplan.framework import CycleState, NodeInfo, Plugin, Status
+from bayplan.model import Pod, Service
+from bayplan.testing import Harness, VirtualClock, make_node, make_pod
+
+
+class CpuNodes(Plugin):
+    """Only nodes labelled cpu=true."""
+
+    name = "CpuNodes"
+
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        if node.labels.get("cpu") != "true":
+            return Status.unschedulable(f"Node: {node.name}")
+        return None
+
+
+class Off(CpuNodes):
+    """Its name is a boolean in YAML."""
+
+    name = "Off"
+
+
+def test_node_in_one_line() -> None:
+    """Amounts, labels, taints as kubectl writes them; the hostname label is there."""
+    node = make_node("a", cpu="2", labels={"disk": "ssd"}, taints=["key=value:NoSchedule", "bare:NoExecute"])
+    assert (node.allocatable["cpu"], node.labels) == (2000, {"kubernetes.io/hostname": "a", "disk": "ssd"})
+    assert [(taint.key, taint.value, taint.effect) for taint in node.taints] == [
+        ("key", "value", "NoSchedule"),
+        ("bare", "", "NoExecute"),
+    ]
+
+
+def test_pods_have_their_own_uids() -> None:
+    """Two pods of one name are two pods."""
+    assert make_pod("p").uid != make_pod("p").uid
+
+
+def test_pod_in_one_line() -> None:
+    """Requests, priority and raw fields end up where the API has them."""
+    pod = make_pod("p", cpu="1", memory="1Gi", priority=5, node_name="a", spec={"hostNetwork": True})
+    assert dict(pod.requests) == {"cpu": 1000, "memory": 2**30}
+    assert (pod.priority, pod.node_name, pod.key) == (5, "a", "default/p")
+
+
+def test_plugin_beside_the_defaults() -> None:
+    """The plugin runs with the default plugins around it."""
+    nodes = [make_node("a", labels={"cpu": "true"}, cpu="1"), make_node("b")]
+    harness = Harness(nodes=nodes, plugins=[CpuNodes])
+    assert harness.decide(make_pod("p")).node_name == "a"
+    assert harness.decide(make_pod("q", cpu="2")).message.startswith(
+        "0/2 nodes are available: 1 Insufficient cpu, 1 Node: b. "
+    )
+
+
+@pytest.mark.parametrize("plugin", [CpuNodes, Off])
+def test_plugin_alone(plugin: type[Plugin]) -> None:
+    """With `only`, nothing else has a say, whatever the plugin is called."""
+    harness = Harness(nodes=[make_node("b", cpu="0")], plugins=[plugin], only=True)
+    assert harness.decide(make_pod("p", cpu="2")).message == "0/1 nodes are available: 1 Node: b."
+
+
+def test_placed_pods_count_for_the_next() -> None:
+    """`schedule` puts the pod on its node, `decide` changes nothing."""
+    harness = Harness(nodes=[make_node("a", cpu="1")])
+    assert [bool(harness.decide(make_pod("p", cpu="1")).node_name) for _ in range(2)] == [True, True]
+    assert [bool(harness.schedule(make_pod("p", cpu="1")).node_name) for _ in range(2)] == [True, False]
+
+
+def test_objects_of_any_kind() -> None:
+    """Nodes, pods on nodes and other objects find their place."""
+    service = Service.from_dict({"metadata": {"name": "web", "namespace": "default"}})
+    harness = Harness(nodes=[make_node("a")], pods=[make_pod("p", node_name="a")], objects=[service])
+    assert harness.core.cache.n_pods == 1
+    assert harness.core.objects.lister(Service).list() == [service]
+
+
+def test_configuration_of_your_own() -> None:
+    """A whole KubeSchedulerConfiguration may be given; its profiles are found by name."""
+    text = (
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "profiles: [{schedulerName: one}, {schedulerName: two}]\n"
+    )
+    harness = Harness(nodes=[make_node("a")], configuration=text)
+    assert harness.decide(make_pod("p", scheduler_name="two")).record.profile_name == "two"
+    with pytest.raises(LookupError, match="no profile 'three'; there are: one, two"):
+        harness.profile("three")
+
+
+def test_clock_stands_still() -> None:
+    """Time moves when it is told to, and by sleeping."""
+    clock = VirtualClock(start=100.0)
+    clock.advance(5)
+    asyncio.run(clock.sleep(600))
+    assert (clock.now(), clock.monotonic()) == (705.0, 705.0)
