@@ -15,18 +15,20 @@ from bayplan.clock import SystemClock
 from bayplan.core import SchedulerCore
 from bayplan.extender import BreakerSettings, ExtenderObserver, make_extenders
 from bayplan.framework import Registry
-from bayplan.framework.registry import Absent
-from bayplan.plugins import ALPHA, BUILTIN, DEFAULT_PLUGINS, FAMILY
+from bayplan.plugins import BUILTIN, FAMILY
+from bayplan.release import DEFAULT, Release
 
 if TYPE_CHECKING:
     from bayplan.config import Loaded
     from bayplan.framework import Clock
 
 
-def default_registry(references: Iterable[str] = ()) -> Registry:
-    """The plugins that ship with Bayplan, those of installed packages, and the ones named by *references*."""
-    absent = {name: Absent(points, instead) for name, (points, instead) in ALPHA.items()}
-    registry = Registry(BUILTIN, DEFAULT_PLUGINS, absent, family=FAMILY)
+def default_registry(references: Iterable[str] = (), release: Release = DEFAULT) -> Registry:
+    """The plugins that ship with Bayplan, those of installed packages, and the ones named by *references*.
+
+    They follow *release*, and so does every configuration that is loaded and every core that is built with them.
+    """
+    registry = Registry(BUILTIN, family=FAMILY, release=release)
     registry.add_entry_points()
     for reference in references:
         registry.add_reference(reference)

@@ -10,7 +10,8 @@ import pytest
 import bayplan
 import bayplan.framework
 from bayplan.framework import POINTS, Plugin, Reads, Registry, check_class, registered_events
-from bayplan.plugins import BUILTIN, DEFAULT_PLUGINS
+from bayplan.plugins import BUILTIN
+from bayplan.release import SUPPORTED, Release
 from bayplan.scheduler import default_registry
 from bayplan.testing import Harness, make_node, make_pod
 
@@ -86,9 +87,10 @@ def test_points_are_those_of_kube_scheduler(name: str, registry: Registry) -> No
     assert cls.name == name
 
 
-def test_every_default_plugin_is_built_in() -> None:
-    """The default profile is made of all built-in plugins, in kube-scheduler's order."""
-    assert sorted(name for name, _ in DEFAULT_PLUGINS) == sorted(BUILTIN) == sorted(UPSTREAM_POINTS)
+@pytest.mark.parametrize("release", SUPPORTED.values(), ids=str)
+def test_every_default_plugin_is_built_in(release: Release) -> None:
+    """The default profile of every release is made of all built-in plugins."""
+    assert sorted(name for name, _ in release.default_plugins) == sorted(BUILTIN) == sorted(UPSTREAM_POINTS)
 
 
 @pytest.mark.parametrize("name", BUILTIN)

@@ -12,6 +12,7 @@ import click
 if TYPE_CHECKING:
     from bayplan.config import ConfigError, Loaded, Problem
     from bayplan.framework import Registry
+    from bayplan.release import Release
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -55,13 +56,17 @@ def shown(file: str) -> str:
     return "<stdin>" if file == "-" else file
 
 
-def registry(references: Iterable[str]) -> Registry:
-    """The registry of all plugins, including *references*; raises ClickException for one that does not load."""
+def registry(references: Iterable[str], release: Release | None = None) -> Registry:
+    """The registry of all plugins, including *references*; raises ClickException for one that does not load.
+
+    They follow *release*, or the default one.
+    """
     from bayplan.framework import PluginError
+    from bayplan.release import DEFAULT
     from bayplan.scheduler import default_registry
 
     try:
-        return default_registry(references)
+        return default_registry(references, release or DEFAULT)
     except PluginError as error:
         raise click.ClickException(str(error)) from error
 

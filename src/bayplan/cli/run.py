@@ -25,9 +25,9 @@ def _print_version(ctx: click.Context, parameter: click.Parameter, value: str | 
     """--version, --version=true and --version=raw, as in kube-scheduler; --version=false is none."""
     if value is None or value.lower() in ("false", "f", "0"):
         return
-    from bayplan.observe.process_metrics import KUBERNETES
+    from bayplan.release import DEFAULT
 
-    click.echo(f"Bayplan {bayplan.__version__}, Kubernetes v{KUBERNETES}")
+    click.echo(f"Bayplan {bayplan.__version__}, Kubernetes v{DEFAULT.version}")
     ctx.exit()
 
 
@@ -70,7 +70,7 @@ def command(
     values = FlagValues(given)
     if values["config"] and policy:
         raise click.UsageError("--config and --policy-config-file exclude each other; give one of them")
-    catalogue = registry(plugins)
+    catalogue = registry(plugins, values.release())
     configuration = Configuration.of_file(values["config"] or policy)
     loaded = values.apply_to(accepted(configuration, catalogue))
     settings = replace(

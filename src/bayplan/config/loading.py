@@ -27,6 +27,7 @@ from bayplan.config.source import ParsedText, SyntaxProblem, read_text
 from bayplan.config.tree import Mapping, Node, locate
 from bayplan.config.types import KubeSchedulerConfiguration, KubeSchedulerProfile
 from bayplan.config.validate import validate_configuration
+from bayplan.release import DEFAULT, Release
 
 _TYPE_META = frozenset({"apiVersion", "kind"})
 
@@ -40,6 +41,8 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     profiles: tuple[ExpandedProfile, ...]
     #: Old versions, unknown names and the like.
     warnings: tuple[Problem, ...] = ()
+    #: The release of Kubernetes that the configuration was loaded for, with its feature gates.
+    release: Release = DEFAULT
 
     def effective(self) -> dict[str, Any]:
         """As `kube-scheduler --write-config-to` prints it."""
@@ -81,6 +84,7 @@ def load(text: str, *, source: str, catalogue: Catalogue) -> Loaded:
         config=building.config,
         profiles=building.profiles,
         warnings=tuple(_problems(warnings, source, root)),
+        release=catalogue.release,
     )
 
 
@@ -90,7 +94,7 @@ def default(catalogue: Catalogue) -> Loaded:
     building.run()
     if building.errors:
         raise ConfigError(_problems(building.errors, "default configuration", None))
-    return Loaded(config=building.config, profiles=building.profiles)
+    return Loaded(config=building.config, profiles=building.profiles, release=catalogue.release)
 
 
 def migrate(text: str, *, source: str) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple, Protocol
 
 from bayplan.config.args.base import Args
+from bayplan.release import Release
 
 #: Extension points in the order in which they run, as written under `plugins:`.
 EXTENSION_POINTS = (
@@ -48,6 +49,11 @@ class Catalogue(Protocol):
     """The available plugins."""
 
     @property
+    def release(self) -> Release:
+        """The release of Kubernetes whose configurations are loaded with this catalogue."""
+        ...
+
+    @property
     def default_plugins(self) -> Sequence[tuple[str, int]]:
         """The plugins that every profile starts with, in their order, with their weight (0: none)."""
         ...
@@ -69,6 +75,7 @@ class CachedCatalogue:
     """Caches a catalogue while one configuration is loaded; looks up each name once, and never raises."""
 
     def __init__(self, catalogue: Catalogue) -> None:
+        self.release = catalogue.release
         self.default_plugins = catalogue.default_plugins
         self._catalogue = catalogue
         self._cache: dict[str, PluginFacts | None] = {}

@@ -16,7 +16,9 @@ from typing import Any, TypeAlias
 import msgspec
 
 from bayplan.config import Catalogue, ConfigError
+from bayplan.conformance.recorded_release import recorded_release
 from bayplan.conformance.report import ConformanceReport, Difference, StepResult
+from bayplan.framework import Registry
 from bayplan.model import ObjectError
 
 __all__ = [
@@ -52,6 +54,13 @@ class Context(msgspec.Struct, frozen=True):
     """What verifiers need besides the line."""
 
     catalogue: Catalogue
+
+    def of_line(self, line: dict[str, Any]) -> Context:
+        """The same, following the release that the line was recorded with."""
+        release = recorded_release(line, default=self.catalogue.release)
+        if release is self.catalogue.release or not isinstance(self.catalogue, Registry):
+            return self
+        return Context(self.catalogue.following(release))
 
 
 #: Yields (label of the step, differences).
@@ -116,7 +125,7 @@ def _verify(line: dict[str, Any], name: str, context: Context, place: str) -> It
     module, _, function = VERIFIERS[kind].partition(":")
     verifier: Verifier = getattr(importlib.import_module(module), function)
     try:
-        for label, differences in verifier(line, context):
+        for label, differences in verifier(line, context.of_line(line)):
             yield StepResult(kind, name, label, tuple(differences))
     except KeyError as missing:
         raise RecordingError(f"{place}: a line of the kind {kind!r} has no field {missing}") from missing

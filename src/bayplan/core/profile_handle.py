@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bayplan.framework import Client, Clock, Evaluation, EventRecorder, Informers, Nominator, WaitingPods
     from bayplan.framework.load_metrics import LoadFeeds
     from bayplan.model import Pod
+    from bayplan.release import Release
 
 
 class _NoClient:
@@ -54,6 +55,7 @@ class ProfileHandle:
         profile_name: str,
         *,
         profiles: Mapping[str, Profile],
+        release: Release,
         clock: Clock,
         snapshot: CacheSnapshot,
         informers: Informers,
@@ -70,6 +72,7 @@ class ProfileHandle:
     ) -> None:
         """*profiles* has this profile as soon as its plugins are constructed."""
         self.profile_name = profile_name
+        self.release = release
         self.clock = clock
         self.seed = seed
         self.snapshot = snapshot

@@ -99,6 +99,7 @@ class SchedulerCore:
         instruction emitted while the driver was not calling the core.
         """
         self.config = loaded.config
+        self.release = loaded.release
         self.clock = clock
         self.cache = Cache()
         self.objects = ObjectStores()
@@ -322,6 +323,7 @@ class SchedulerCore:
         handle = ProfileHandle(
             name,
             profiles=self.profiles,
+            release=self.release,
             clock=self.clock,
             snapshot=self.cache.snapshot(),
             informers=self.objects,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bayplan.framework.status import Status
     from bayplan.framework.verdict import FilterOutcome, IntArray
     from bayplan.model import KubeObject, Pod
+    from bayplan.release import Release
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -207,6 +208,10 @@ class Handle(Protocol):
 
     @property
     def profile_name(self) -> str: ...
+
+    @property
+    def release(self) -> Release:
+        """The release of Kubernetes to follow: ask it for a feature gate, or for one of its facts."""
 
     @property
     def clock(self) -> Clock: ...

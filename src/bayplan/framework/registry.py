@@ -17,6 +17,7 @@ from bayplan.config.plugin_catalogue import PluginFacts
 from bayplan.framework.contract import PluginError, check_class
 from bayplan.framework.plugin import Plugin
 from bayplan.framework.plugin_loading import file_of, find_class, is_same_source, load_class, load_module
+from bayplan.release import DEFAULT, Release
 
 ENTRY_POINT_GROUP: Final = "bayplan.plugins"
 
@@ -38,40 +39,44 @@ class _Deferred(NamedTuple):
     source: str
 
 
-class Absent(NamedTuple):
-    """A plugin of kube-scheduler that Bayplan lacks: a configuration may name it, but no profile can run it."""
-
-    points: frozenset[str]
-    instead: str
-
-
 class Registry:
     """Plugins by name. Also the configuration's catalogue of plugin names."""
 
     def __init__(
         self,
         builtin: Mapping[str, str] | None = None,
-        default_plugins: Sequence[tuple[str, int]] = (),
-        absent: Mapping[str, Absent] | None = None,
         *,
         family: Mapping[str, str] | None = None,
+        release: Release = DEFAULT,
     ) -> None:
         """*builtin* are kube-scheduler's own plugins, *family* those of scheduler-plugins; name → reference."""
+        #: The release of Kubernetes that the plugins follow.
+        self.release = release
         self._builtin = dict(builtin or {})
+        self._family = dict(family or {})
         self._deferred: dict[str, _Deferred] = {
-            name: _Deferred(reference, "built in")
-            for name, reference in {**self._builtin, **(family or {})}.items()
+            name: _Deferred(reference, "built in") for name, reference in {**self._builtin, **self._family}.items()
         }
         #: The entry points of installed packages by name; several if packages clash.
         self._installed: dict[str, tuple[_Deferred, ...]] = {}
         self._registered: dict[str, Registration] = {}
-        self._absent = dict(absent or {})
+        #: Name → extension points, what to do instead. A configuration may name them, but no profile can run them.
+        self._absent = release.absent_plugins if self._builtin else {}
         #: The plugins that every profile starts with, in order, with their weights (0: none given).
-        self.default_plugins: Sequence[tuple[str, int]] = tuple(default_plugins)
+        self.default_plugins: Sequence[tuple[str, int]] = [
+            (name, weight) for name, weight in release.default_plugins if name in self._builtin
+        ]
 
     def stock(self) -> Registry:
         """A registry of kube-scheduler's own plugins only, to check its configurations with."""
-        return Registry(self._builtin, self.default_plugins, self._absent)
+        return Registry(self._builtin, release=self.release)
+
+    def following(self, release: Release) -> Registry:
+        """The same plugins, following another release."""
+        other = Registry(self._builtin, family=self._family, release=release)
+        other._installed = dict(self._installed)
+        other._registered = {name: each for name, each in self._registered.items() if each.source != "built in"}
+        return other
 
     def add(self, plugin: type[Plugin], source: str = "this program") -> Registration:
         """Register a class under its own name. A name that is taken by another class is an error.
@@ -130,15 +135,21 @@ class Registry:
     def get(self, name: str) -> Registration:
         """The plugin called *name*; PluginError with the nearest known names if there is none."""
         if name in self._deferred:
-            self._registered[name] = _imported(name, self._deferred[name])
+            self._registered[name] = self._built_in(name)
             del self._deferred[name]
         elif name in self._installed and name not in self._registered:
             self._registered[name] = _imported(name, self._only_installed(name))
         if name in self._absent:
-            raise PluginError(f"Bayplan does not have the plugin {name}: {self._absent[name].instead}")
+            raise PluginError(f"Bayplan does not have the plugin {name}: {self._absent[name][1]}")
         if name not in self._registered:
             raise PluginError(f"there is no plugin called {name!r}{_suggestion(name, self.names())}")
         return self._registered[name]
+
+    def _built_in(self, name: str) -> Registration:
+        """Without the extension points that the class has only in other releases."""
+        registration = _imported(name, self._deferred[name])
+        omitted = self.release.omitted_points.get(name, frozenset())
+        return registration._replace(points=tuple(each for each in registration.points if each not in omitted))
 
     def _only_installed(self, name: str) -> _Deferred:
         first, *others = self._installed[name]
@@ -175,7 +186,7 @@ class Registry:
         A plugin that exists but does not load is an error.
         """
         if name in self._absent:
-            return PluginFacts(name=name, points=self._absent[name].points, args=None)
+            return PluginFacts(name=name, points=self._absent[name][0], args=None)
         if ":" in name:
             registration = self.add_reference(name)
         elif name in self._registered or name in self._deferred or name in self._installed:

@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Mapping
 
 from prometheus_client import ProcessCollector
 
 from bayplan.observe.instruments import Distribution, MetricsRegistry, Number
 from bayplan.observe.metrics import ProcessFamilies
+from bayplan.release import DEFAULT, Release
 from bayplan.version import __version__
-
-#: The Kubernetes version that Bayplan is compatible with.
-KUBERNETES: Final = "1.36.4"
 
 
 class ProcessMetrics:
     """Implements `client.transport.RequestObserver`."""
 
-    def __init__(self, gates: Iterable[tuple[str, str, bool]] = ()) -> None:
+    def __init__(self, release: Release = DEFAULT) -> None:
         self.families = ProcessFamilies()
         self._responses: dict[tuple[str, str, int | None], tuple[Number, Distribution]] = {}
-        for name, stage, enabled in gates:
+        for name, stage, enabled in release.feature_gates():
             self.families.feature_enabled.labels(name, stage).set(int(enabled))
-        major, minor, _ = KUBERNETES.split(".")
+        major, minor, _ = release.version.split(".")
         system, machine = platform.system().lower(), {"x86_64": "amd64", "aarch64": "arm64"}
         self.families.build_info.labels(
             major,
             minor,
-            f"v{KUBERNETES}+bayplan.{__version__}",
+            f"v{release.version}+bayplan.{__version__}",
             *("", "", ""),
             f"python{platform.python_version()}",
             platform.python_implementation().lower(),

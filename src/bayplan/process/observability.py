@@ -44,7 +44,7 @@ class Observability:
 
     def __init__(self, settings: Settings, clock: Clock) -> None:
         self.scheduler = SchedulerMetrics(clock.now)
-        self.process = ProcessMetrics(settings.gates)
+        self.process = ProcessMetrics(settings.release)
         self.registry = MetricsRegistry(settings.disabled_metrics)
         self.registry.add(*self.scheduler.families.all())
         self.process.join(self.registry)
@@ -173,6 +173,7 @@ def make_endpoints(
         resources=lambda: resources.text() if is_leading() else None,
         configuration=loaded.effective,
         flags=settings.flags,
+        release=settings.release,
         set_verbosity=verbosity.set if loaded.config.enable_profiling else None,
         inspections=inspections,
     )

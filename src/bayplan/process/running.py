@@ -31,7 +31,6 @@ from bayplan.clock import SystemClock
 from bayplan.config import to_yaml
 from bayplan.observe import klog
 from bayplan.observe.health import Check
-from bayplan.observe.process_metrics import KUBERNETES
 from bayplan.process.background_loop import BackgroundLoop
 from bayplan.process.event_loops import new_event_loop
 from bayplan.process.garbage_collection import GcTuner
@@ -253,7 +252,7 @@ class Process:
             log.info(f'FLAG: --{name}="{value}"', v=1)
         for flag, reason in settings.without_effect.items():
             log.info("Flag has no effect here", flag=flag, reason=reason)
-        log.info("Starting Bayplan", version=__version__, kubernetes=f"v{KUBERNETES}")
+        log.info("Starting Bayplan", version=__version__, kubernetes=f"v{settings.release.version}")
         profiles = list(self._service.core.profiles)
         log.info("Connecting", server=self._transport.access.server, profiles=profiles)
         if log.enabled(2):

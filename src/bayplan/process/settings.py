@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bayplan.extender import BreakerSettings
-from bayplan.observe.features import FeatureGates
 from bayplan.observe.klog import VModule
 from bayplan.queue.queue import MAX_UNSCHEDULABLE_SECONDS
+from bayplan.release import DEFAULT, Release
 from bayplan.server import ServingOptions
 from bayplan.server.authorization import ALWAYS_ALLOWED_PATHS
 
@@ -45,7 +45,8 @@ class Settings:
     #: None: no endpoints are served.
     serving: ServingOptions | None = field(default_factory=ServingOptions)
     access: AccessSettings = field(default_factory=AccessSettings)
-    gates: FeatureGates = field(default_factory=lambda: FeatureGates({}))
+    #: What is emulated, with its feature gates.
+    release: Release = DEFAULT
     max_unschedulable_seconds: float = MAX_UNSCHEDULABLE_SECONDS
     #: Seconds; None: calls of plugins are never interrupted.
     plugin_timeout: float | None = None

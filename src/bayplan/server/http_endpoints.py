@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
 from bayplan.observe.health import HealthChecks, HealthResults
 from bayplan.observe.instruments import CONTENT_TYPE, MetricsRegistry
-from bayplan.observe.process_metrics import KUBERNETES
+from bayplan.release import DEFAULT, Release
 from bayplan.version import __version__
 
 if TYPE_CHECKING:
@@ -65,6 +65,8 @@ class Endpoints:
     configuration: Callable[[], Mapping[str, Any]]
     #: Every flag as text.
     flags: Mapping[str, str]
+    #: What is emulated.
+    release: Release = DEFAULT
     #: Sets klog's verbosity; None if it cannot be changed.
     set_verbosity: Callable[[int], None] | None = None
     #: Path → handler, for GET.
@@ -123,7 +125,7 @@ class Endpoints:
             f"Up= {up // 3600} hr {up // 60 % 60:02d} min {up % 60:02d} sec",
             f"Python version= {platform.python_version()}",
             f"Binary version= {__version__}",
-            f"Emulation version= {KUBERNETES.rpartition('.')[0]}",
+            f"Emulation version= {self.release.minor}",
             f"Paths= {' '.join(paths)}",
         ]
         return _page(request, "statusz", lines)

@@ -9,6 +9,7 @@ from bayplan import config
 from bayplan.core.messages import ObjectChanged
 from bayplan.framework import Plugin, Registry
 from bayplan.model import KubeObject, Node, Pod
+from bayplan.release import DEFAULT, Release, release_named
 from bayplan.scheduler import default_registry, new_core
 from bayplan.testing.time import VirtualClock
 
@@ -29,7 +30,8 @@ class Harness:
     """Schedules pods one by one; each one placed counts for the next.
 
     *plugins*, classes or references such as `file.py:Class`, are added to the default plugins; with *only* they
-    run alone. *configuration* is the text of a KubeSchedulerConfiguration to use instead.
+    run alone. *configuration* is the text of a KubeSchedulerConfiguration to use instead. *release* is the release
+    of Kubernetes to follow, such as "1.36".
     """
 
     def __init__(
@@ -41,9 +43,10 @@ class Harness:
         plugins: Iterable[type[Plugin] | str] = (),
         only: bool = False,
         configuration: str | None = None,
+        release: str | Release = DEFAULT,
         seed: int = 0,
     ) -> None:
-        registry, read = prepared(plugins, configuration, only=only)
+        registry, read = prepared(plugins, configuration, only=only, release=release)
         self.clock = VirtualClock()
         self.core = new_core(read(registry), registry, clock=self.clock, seed=seed)
         self.add(*nodes, *objects, *pods)
@@ -73,11 +76,15 @@ class Harness:
 
 
 def prepared(
-    plugins: Iterable[type[Plugin] | str], configuration: str | None, *, only: bool
+    plugins: Iterable[type[Plugin] | str],
+    configuration: str | None,
+    *,
+    only: bool,
+    release: str | Release = DEFAULT,
 ) -> tuple[Registry, Callable[[Registry], config.Loaded]]:
     """A registry that knows *plugins*, and how to read the text *configuration* with one; without a text, one that
     adds *plugins* to the default ones is made up."""
-    registry = default_registry()
+    registry = default_registry(release=release_named(release) if isinstance(release, str) else release)
     registered = [
         registry.add_reference(each) if isinstance(each, str) else registry.add(each) for each in plugins
     ]

@@ -163,7 +163,10 @@ def test_wrong_values_are_refused(kind: str, text: str) -> None:
         (["--tls-min-version=VersionTLS10"], "use VersionTLS12 or VersionTLS13"),
         (["--tls-cipher-suites=ROT13"], "ROT13 is not supported"),
         (["--leader-elect-resource-lock=configmaps"], "use leases"),
-        (["--emulated-version=1.35"], "--emulated-version=1.35 is refused: Bayplan implements Kubernetes 1.36"),
+        (
+            ["--emulated-version=1.35"],
+            "--emulated-version=1.35 is refused: Kubernetes 1.35 is not supported; supported are 1.36 and 1.37",
+        ),
         (["--feature-gates=GangScheduling=true"], "--feature-gates: GangScheduling=true: Bayplan decides"),
         (["--vmodule=attempts"], "--vmodule: attempts is not pattern=N"),
         (["--secure-port=70000"], "is not a valid port"),

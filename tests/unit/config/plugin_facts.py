@@ -16,6 +16,7 @@ from bayplan.config.args import (
     PodTopologySpreadArgs,
     VolumeBindingArgs,
 )
+from bayplan.release import DEFAULT
 
 #: Name → extension points, in the default order; the last three are registered but off by default.
 POINTS = {
@@ -69,6 +70,7 @@ ARGS: dict[str, type[Args]] = {
 class TableCatalogue:
     """A catalogue made from tables."""
 
+    release = DEFAULT
     default_plugins = tuple((name, WEIGHTS.get(name, 0)) for name in POINTS if name not in OFF)
 
     def __init__(self, more: Mapping[str, PluginFacts] | None = None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from bayplan.config import ConfigError, load
 from bayplan.framework import Plugin, PluginError, Registry
+from bayplan.release import release_named
 from bayplan.scheduler import default_registry
 
 SAMPLE = """\
@@ -190,3 +192,24 @@ def test_stock_registry_has_kube_schedulers_plugins_alone() -> None:
     assert not {"Coscheduling", "Mine"} & set(stock.names())
     assert stock.default_plugins == registry.default_plugins
     assert stock.lookup("GangScheduling") is not None
+
+
+def test_registry_follows_another_release() -> None:
+    """The default plugins are those of the release; plugins of others stay."""
+    registry = default_registry(release=release_named("1.36"))
+    registry.add(type("Mine", (Plugin,), {"name": "Mine", "pre_enqueue": lambda self, pod: None}))
+    registry.get("NodeName")
+    newer = registry.following(release_named("1.37"))
+
+    assert [name for name, _ in registry.default_plugins][2:4] == ["NodeUnschedulable", "NodeName"]
+    assert [name for name, _ in newer.default_plugins][2:4] == ["NodeName", "NodeUnschedulable"]
+    assert newer.get("Mine") is registry.get("Mine")
+
+
+def test_points_of_other_releases_are_left_out() -> None:
+    """A built-in plugin is on the extension points that it has in the release that is followed."""
+    release = replace(release_named("1.36"), omitted_points={"NodeAffinity": frozenset({"preFilter"})})
+    registry = default_registry(release=release)
+
+    assert "preFilter" not in registry.get("NodeAffinity").points
+    assert "filter" in registry.get("NodeAffinity").points

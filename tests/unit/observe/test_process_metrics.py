@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bayplan.observe.features import FeatureGates
 from bayplan.observe.instruments import MetricsRegistry
 from bayplan.observe.process_metrics import ProcessMetrics
+from bayplan.release import release_named
 
 
 def scraped(metrics: ProcessMetrics) -> str:
@@ -29,7 +29,7 @@ def test_requests_are_counted_by_status() -> None:
 
 def test_build_gates_and_process_are_exposed() -> None:
     """The version, the enabled gates, and when the process started."""
-    text = scraped(ProcessMetrics(FeatureGates({})))
+    text = scraped(ProcessMetrics(release_named("1.36")))
 
     assert 'major="1",minor="36"' in text
     assert 'kubernetes_feature_enabled{name="SchedulerQueueingHints",stage=""} 1.0' in text

@@ -100,3 +100,10 @@ def test_clock_stands_still() -> None:
     clock.advance(5)
     asyncio.run(clock.sleep(600))
     assert (clock.now(), clock.monotonic()) == (705.0, 705.0)
+
+
+def test_harness_follows_the_release_it_is_given() -> None:
+    """By name or as an object; the plugins are told."""
+    older = Harness(release="1.36").profile().handle.release
+    assert older.minor == "1.36"
+    assert Harness(release=older.with_gates({"KMSv1": True})).core.release.is_enabled("KMSv1")

@@ -10,11 +10,12 @@ import msgspec
 
 from bayplan.apiserver.registry.api_resources import ApiResource, ResourceTable
 from bayplan.apiserver.transport.api_messages import ApiRequest, ApiResponse
+from bayplan.release import DEFAULT
 
 Json = dict[str, Any]
 
 #: The Kubernetes release whose API is served.
-KUBERNETES_VERSION: Final = "v1.36.4"
+KUBERNETES_VERSION: Final = f"v{DEFAULT.version}"
 _AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _READ_WRITE: Final = ("get", "patch", "update")
 _CREATE: Final = ("create",)

@@ -25,7 +25,7 @@ from bayplan.framework import Clock
 from bayplan.model import Node
 from bayplan.model.kube_object import condition_of
 from bayplan.model.times import format_micro_time, format_time, time_of
-from bayplan.observe.process_metrics import KUBERNETES
+from bayplan.release import DEFAULT
 from bayplan.watch.informers import InformerFactory
 
 SIMULATE: Final = "bayplan.dev/simulate"
@@ -316,7 +316,7 @@ NODE_INFO: Final = {
     "containerRuntimeVersion": "bayplan://simulated",
     "kernelVersion": "simulated",
     "kubeProxyVersion": "",
-    "kubeletVersion": f"v{KUBERNETES}",
+    "kubeletVersion": f"v{DEFAULT.version}",
     "machineID": "",
     "operatingSystem": "linux",
     "osImage": "Bayplan simulated node",

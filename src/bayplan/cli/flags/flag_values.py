@@ -14,14 +14,12 @@ from bayplan.cli.flags.go_parsing import LISTS, go_text, integer
 from bayplan.config import Loaded
 from bayplan.config.types import LeaderElectionConfiguration
 from bayplan.config.validate import validate_configuration
-from bayplan.observe.features import FeatureGates
 from bayplan.observe.klog import VModule
 from bayplan.process import AccessSettings, LogSettings, Settings
+from bayplan.release import DEFAULT, SUPPORTED, Release, UnsupportedRelease, release_named
 from bayplan.server import ServingOptions
 from bayplan.server.serving_certificates import CIPHERS, TLS13_CIPHERS, VERSIONS
 
-_KUBERNETES_VERSION: Final = "1.36"
-_COMPATIBLE: Final = ("1.35", "1.36")
 _LOG_FORMS: Final = ("text", "json")
 
 
@@ -47,15 +45,12 @@ class FlagValues:
         self._one_of("logging-format", _LOG_FORMS)
         self._one_of("tls-min-version", ("", *VERSIONS), ", the lowest version that is served")
         self._one_of("leader-elect-resource-lock", ("leases",))
-        for name, known in (
-            ("emulated-version", (_KUBERNETES_VERSION,)),
-            ("min-compatibility-version", _COMPATIBLE),
-        ):
-            for version in self[name]:
-                if version.rpartition("=")[2] not in known:
-                    raise click.UsageError(
-                        f"--{name}={version} is refused: Bayplan implements Kubernetes {_KUBERNETES_VERSION}"
-                    )
+        for version in self["min-compatibility-version"]:
+            known = ("1.35", *SUPPORTED)
+            if version.rpartition("=")[2] not in known:
+                raise click.UsageError(
+                    f"--min-compatibility-version={version} is refused; use one of {', '.join(known)}"
+                )
         for suite in self["tls-cipher-suites"]:
             if suite not in CIPHERS and suite not in TLS13_CIPHERS:
                 raise click.UsageError(
@@ -116,7 +111,7 @@ class FlagValues:
             log=self.log_settings(),
             serving=self._serving() if self["secure-port"] else None,
             access=self._access(),
-            gates=self._gates(),
+            release=loaded.release,
             max_unschedulable_seconds=self["pod-max-in-unschedulable-pods-duration"].total_seconds(),
             disabled_metrics=self["disabled-metrics"],
             flags={name: go_text(self[name]) for name in sorted(BY_NAME)},
@@ -136,9 +131,16 @@ class FlagValues:
             split_stream=self[f"log-{form}-split-stream"],
         )
 
-    def _gates(self) -> FeatureGates:
+    def release(self) -> Release:
+        """The release to follow, as --emulated-version says or the default one, with its feature gates as set."""
+        release = DEFAULT
+        for version in self["emulated-version"]:
+            try:
+                release = release_named(version)
+            except UnsupportedRelease as error:
+                raise click.UsageError(f"--emulated-version={version} is refused: {error}") from error
         try:
-            return FeatureGates.parse(self["feature-gates"])
+            return release.with_gate_flags(self["feature-gates"])
         except ValueError as error:
             raise click.UsageError(f"--feature-gates: {error}") from error
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bayplan.observe.features import GATES, FeatureGates
+from bayplan.release import SUPPORTED, Release, release_named
+
+BEFORE = release_named("1.36")
 
 
 @pytest.mark.parametrize(
@@ -19,11 +21,11 @@ from bayplan.observe.features import GATES, FeatureGates
 )
 def test_gates_that_change_no_decision_are_accepted(items: list[str]) -> None:
     """Gates of other components, and any gate at its default."""
-    gates = FeatureGates.parse(items)
+    release = BEFORE.with_gate_flags(items)
 
     for item in items:
         name, _, value = item.rpartition(":")[2].partition("=")
-        assert gates.is_enabled(name) is (value in ("true", "1"))
+        assert release.is_enabled(name) is (value in ("true", "1"))
 
 
 @pytest.mark.parametrize(
@@ -47,14 +49,24 @@ def test_gates_that_change_no_decision_are_accepted(items: list[str]) -> None:
 def test_invalid_gates_are_rejected(item: str, message: str) -> None:
     """With the reason, and the most similar name."""
     with pytest.raises(ValueError, match="^.*" + message.replace("?", r"\?")):
-        FeatureGates.parse([item])
+        BEFORE.with_gate_flags([item])
 
 
 def test_every_gate_is_listed() -> None:
     """For kubernetes_feature_enabled."""
-    listed = {name: (stage, enabled) for name, stage, enabled in FeatureGates({"KMSv1": True})}
+    release = BEFORE.with_gate_flags(["KMSv1=true"])
+    listed = {name: (stage, enabled) for name, stage, enabled in release.feature_gates()}
 
-    assert listed.keys() == GATES.keys()
+    assert listed.keys() == BEFORE.gates.keys()
     assert listed["KMSv1"] == ("DEPRECATED", True)
     assert listed["SchedulerQueueingHints"] == ("", True)
     assert listed["GangScheduling"] == ("ALPHA", False)
+
+
+@pytest.mark.parametrize("release", SUPPORTED.values(), ids=str)
+def test_gates_that_are_named_exist(release: Release) -> None:
+    """Those of the scheduler and those in dependencies are gates of the same release."""
+    named = {*release.scheduler_gates, *release.gate_dependencies}
+    named.update(each for others in release.gate_dependencies.values() for each in others)
+
+    assert named <= release.gates.keys()

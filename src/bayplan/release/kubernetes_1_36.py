@@ -1,29 +1,39 @@
-"""Feature gates of Kubernetes 1.36 with their defaults, and the validation of gates that users set.
-
-Bayplan decides as kube-scheduler does with every gate at its default. A gate that affects scheduling can therefore
-not be changed. The other gates are for other components: setting one has no effect here.
-"""
+"""Kubernetes 1.36, as recorded with v1.36.4."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Mapping
+from typing import Final
 
+from bayplan.release.feature_gates import Gate, gates
+from bayplan.release.release import Release
+from bayplan.release.release_facts import ReleaseFacts
 
-class Gate(NamedTuple):
-    #: BETA, ALPHA, DEPRECATED; empty once it is generally available.
-    stage: str
-    default: bool
+DEFAULT_PLUGINS: Final = (
+    ("SchedulingGates", 0),
+    ("PrioritySort", 0),
+    ("NodeUnschedulable", 0),
+    ("NodeName", 0),
+    ("TaintToleration", 3),
+    ("NodeAffinity", 2),
+    ("NodePorts", 0),
+    ("NodeResourcesFit", 1),
+    ("VolumeRestrictions", 0),
+    ("NodeVolumeLimits", 0),
+    ("VolumeBinding", 0),
+    ("VolumeZone", 0),
+    ("PodTopologySpread", 2),
+    ("InterPodAffinity", 2),
+    ("DynamicResources", 2),
+    ("DefaultPreemption", 0),
+    ("NodeResourcesBalancedAllocation", 1),
+    ("ImageLocality", 1),
+    ("DefaultBinder", 0),
+    ("NodeDeclaredFeatures", 0),
+)
 
-
-def _gates(stage: str, default: bool, names: str) -> dict[str, Gate]:
-    return {name: Gate(stage, default) for name in names.split()}
-
-
-#: As a kube-scheduler 1.36.4 reports them in kubernetes_feature_enabled.
 GATES: Final[Mapping[str, Gate]] = {
-    **_gates(
+    **gates(
         "",
         True,
         """
@@ -51,7 +61,7 @@ GATES: Final[Mapping[str, Gate]] = {
         VolumeAttributesClass WinDSR WinOverlay
         """,
     ),
-    **_gates(
+    **gates(
         "ALPHA",
         False,
         """
@@ -72,7 +82,7 @@ GATES: Final[Mapping[str, Gate]] = {
         WorkloadAwarePreemption WorkloadWithJob
         """,
     ),
-    **_gates(
+    **gates(
         "BETA",
         False,
         """
@@ -82,7 +92,7 @@ GATES: Final[Mapping[str, Gate]] = {
         StorageVersionMigrator
         """,
     ),
-    **_gates(
+    **gates(
         "BETA",
         True,
         """
@@ -119,7 +129,7 @@ GATES: Final[Mapping[str, Gate]] = {
         WatchCacheInitializationPostStartHook WatchList WatchListClient WindowsGracefulNodeShutdown
         """,
     ),
-    **_gates(
+    **gates(
         "DEPRECATED",
         False,
         """
@@ -129,7 +139,7 @@ GATES: Final[Mapping[str, Gate]] = {
         SeparateCacheWatchRPC WindowsHostNetwork
         """,
     ),
-    **_gates(
+    **gates(
         "DEPRECATED",
         True,
         """
@@ -139,8 +149,68 @@ GATES: Final[Mapping[str, Gate]] = {
     ),
 }
 
-#: The gates that kube-scheduler 1.36 reads (`features.` in pkg/scheduler).
-_OF_THE_SCHEDULER: Final = frozenset(
+GATE_DEPENDENCIES: Final[Mapping[str, tuple[str, ...]]] = {
+    "AuthorizeNodeWithSelectors": ("AuthorizeWithSelectors",),
+    "ClusterTrustBundleProjection": ("ClusterTrustBundle",),
+    "DRAAdminAccess": ("DynamicResourceAllocation",),
+    "DRAConsumableCapacity": ("DynamicResourceAllocation",),
+    "DRADeviceBindingConditions": ("DynamicResourceAllocation", "DRAResourceClaimDeviceStatus"),
+    "DRADeviceTaintRules": ("DRADeviceTaints",),
+    "DRADeviceTaints": ("DynamicResourceAllocation",),
+    "DRAExtendedResource": ("DynamicResourceAllocation",),
+    "DRAListTypeAttributes": ("DynamicResourceAllocation",),
+    "DRANodeAllocatableResources": ("DynamicResourceAllocation",),
+    "DRAPartitionableDevices": ("DynamicResourceAllocation",),
+    "DRAPrioritizedList": ("DynamicResourceAllocation",),
+    "DRAResourceClaimDeviceStatus": ("DynamicResourceAllocation",),
+    "DRAResourceClaimGranularStatusAuthorization": (
+        "DynamicResourceAllocation",
+        "DRAResourceClaimDeviceStatus",
+    ),
+    "DRAResourcePoolStatus": ("DynamicResourceAllocation",),
+    "DRASchedulerFilterTimeout": ("DynamicResourceAllocation",),
+    "DRAWorkloadResourceClaims": ("DynamicResourceAllocation", "GenericWorkload"),
+    "DeclarativeValidationBeta": ("DeclarativeValidation",),
+    "DeclarativeValidationTakeover": ("DeclarativeValidation",),
+    "DisableAllocatorDualWrite": ("MultiCIDRServiceAllocator",),
+    "ExtendWebSocketsToKubelet": ("NodeDeclaredFeatures",),
+    "GangScheduling": ("GenericWorkload",),
+    "GracefulNodeShutdownBasedOnPodPriority": ("GracefulNodeShutdown",),
+    "ImageVolumeWithDigest": ("ImageVolume",),
+    "InPlacePodLevelResourcesVerticalScaling": (
+        "InPlacePodVerticalScaling",
+        "PodLevelResources",
+        "NodeDeclaredFeatures",
+    ),
+    "InPlacePodVerticalScalingExclusiveCPUs": ("InPlacePodVerticalScaling",),
+    "InPlacePodVerticalScalingExclusiveMemory": ("InPlacePodVerticalScaling",),
+    "InPlacePodVerticalScalingInitContainers": ("InPlacePodVerticalScaling", "NodeDeclaredFeatures"),
+    "MatchLabelKeysInPodTopologySpreadSelectorMerge": ("MatchLabelKeysInPodTopologySpread",),
+    "PodCertificateRequest": ("AuthorizeNodeWithSelectors",),
+    "PodLevelResourceManagers": ("PodLevelResources",),
+    "PodLifecycleSleepActionAllowZero": ("PodLifecycleSleepAction",),
+    "ProcMountType": ("UserNamespacesSupport",),
+    "ResourceHealthStatus": ("DynamicResourceAllocation",),
+    "ResourceHealthStatusMessage": ("ResourceHealthStatus",),
+    "RestartAllContainersOnContainerExits": ("ContainerRestartRules", "NodeDeclaredFeatures"),
+    "ServiceAccountTokenNodeBinding": ("ServiceAccountTokenNodeBindingValidation",),
+    "StaleControllerConsistencyDaemonSet": ("AtomicFIFO",),
+    "StaleControllerConsistencyJob": ("AtomicFIFO",),
+    "StaleControllerConsistencyReplicaSet": ("AtomicFIFO",),
+    "StaleControllerConsistencyStatefulSet": ("AtomicFIFO",),
+    "StorageVersionAPI": ("APIServerIdentity",),
+    "StructuredAuthenticationConfigurationEgressSelector": ("StructuredAuthenticationConfiguration",),
+    "StructuredAuthenticationConfigurationJWKSMetrics": ("StructuredAuthenticationConfiguration",),
+    "TopologyAwareWorkloadScheduling": ("GenericWorkload",),
+    "UnknownVersionInteroperabilityProxy": ("APIServerIdentity",),
+    "UserNamespacesHostNetworkSupport": ("UserNamespacesSupport", "NodeDeclaredFeatures"),
+    "WindowsGracefulNodeShutdown": ("GracefulNodeShutdown",),
+    "WorkloadAwarePreemption": ("GangScheduling",),
+    "WorkloadWithJob": ("GenericWorkload",),
+}
+
+#: `features.` in pkg/scheduler.
+SCHEDULER_GATES: Final = frozenset(
     """
     ClearingNominatedNodeNameAfterBinding CoordinatedLeaderElection DRAAdminAccess DRAConsumableCapacity
     DRADeviceBindingConditions DRADeviceTaintRules DRADeviceTaints DRAExtendedResource
@@ -156,59 +226,29 @@ _OF_THE_SCHEDULER: Final = frozenset(
     """.split()  # noqa: SIM905
 )
 
+_OFF_BY_DEFAULT: Final = "is alpha in Kubernetes 1.36 and off by default; leave it out"
 
-class FeatureGates:
-    """Which gates are enabled."""
-
-    def __init__(self, settings: Mapping[str, bool]) -> None:
-        self._settings = dict(settings)
-
-    @classmethod
-    def parse(cls, items: Iterable[str]) -> FeatureGates:
-        """Parse `Name=true` or `kube:Name=true`; raises ValueError for the first invalid one."""
-        settings: dict[str, bool] = {}
-        for item in items:
-            name, equals, text = item.rpartition(":")[2].partition("=")
-            name, text = name.strip(), text.strip()
-            if not equals:
-                raise ValueError(f'"{item}" is not a feature gate; write for example {name or "Name"}=true')
-            if text not in _BOOLEANS:
-                raise ValueError(f'{name} is "{text}"; a feature gate is true or false')
-            settings[name] = _BOOLEANS[text]
-        for name, value in settings.items():
-            if problem := _problem(name, value):
-                raise ValueError(problem)
-        return cls(settings)
-
-    def is_enabled(self, name: str) -> bool:
-        return self._settings.get(name, GATES[name].default)
-
-    def __iter__(self) -> Iterator[tuple[str, str, bool]]:
-        """(name, stage, is enabled), for kubernetes_feature_enabled."""
-        return ((name, gate.stage, self.is_enabled(name)) for name, gate in GATES.items())
-
-
-_BOOLEANS: Final = {
-    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
-    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
-}
-
-
-def _problem(name: str, value: bool) -> str:
-    gate = GATES.get(name)
-    if gate is None:
-        close = difflib.get_close_matches(name, GATES, n=1)
-        return f"unrecognized feature gate: {name}" + (f"; did you mean {close[0]}?" if close else "")
-    if value == gate.default:
-        return ""
-    if name in ("AllAlpha", "AllBeta"):
-        return f"{name}={_go(value)} would change what the scheduler decides; name the gates of other components"
-    if name in _OF_THE_SCHEDULER:
-        return (
-            f"{name}={_go(value)}: Bayplan decides with this gate as it is in 1.36 by default, {_go(gate.default)}"
-        )
-    return ""
-
-
-def _go(value: bool) -> str:
-    return "true" if value else "false"
+KUBERNETES_1_36: Final = Release(
+    version="1.36.4",
+    default_plugins=DEFAULT_PLUGINS,
+    gates=GATES,
+    gate_dependencies=GATE_DEPENDENCIES,
+    scheduler_gates=SCHEDULER_GATES,
+    omitted_points={
+        "NodeName": frozenset({"preFilter"}),
+        "NodeUnschedulable": frozenset({"preFilter"}),
+        "TaintToleration": frozenset({"preFilter"}),
+    },
+    absent_plugins={
+        "GangScheduling": (frozenset({"preEnqueue", "permit"}), f"it {_OFF_BY_DEFAULT}"),
+        "TopologyPlacementGenerator": (
+            frozenset({"placementGenerate"}),
+            f"the placement of pod groups {_OFF_BY_DEFAULT}",
+        ),
+        "PodGroupPodsCount": (
+            frozenset({"placementScore"}),
+            f"the placement of pod groups {_OFF_BY_DEFAULT}",
+        ),
+    },
+    facts=ReleaseFacts(has_pod_group_post_filter=False),
+)
