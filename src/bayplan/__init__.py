@@ -4,6 +4,8 @@ What a plugin author imports is here, and the cluster in one process::
 
     from bayplan import Cluster, Plugin, Status
 
+`bayplan.testing` has what tests need. `help(bayplan.Plugin)` is the contract of plugins.
+
 Names are loaded when they are first used, so that the command line starts quickly.
 """
 
@@ -15,62 +17,209 @@ from typing import TYPE_CHECKING, Any
 from bayplan.version import __version__
 
 if TYPE_CHECKING:
-    from bayplan.apiserver.cluster import Cluster
+    from bayplan.apiserver.cluster import (
+        Cluster,
+    )
+    from bayplan.client import (
+        ApiError,
+    )
+    from bayplan.config import (
+        ConfigError,
+        FieldError,
+    )
+    from bayplan.config.args import (
+        ResourceSpec,
+    )
     from bayplan.framework import (
         Action,
         Args,
+        BoolArray,
+        ClassScores,
+        Client,
+        Clock,
         ClusterEvent,
         Code,
+        Comparable,
         CycleState,
+        Diagnosis,
+        Domains,
+        Evaluation,
+        EventRecorder,
         Handle,
         Hint,
+        Informers,
+        IntArray,
+        LabelColumn,
+        Lister,
         NodeInfo,
         NodeTable,
+        Nominator,
         Plugin,
+        PluginError,
         PodQuery,
         PostFilterResult,
         PreBindPreFlight,
+        Preemption,
         PreFilterResult,
+        QueuedPod,
+        QueueingHint,
         Reads,
         Resource,
+        ScoreArray,
+        Snapshot,
         Status,
         Verdict,
+        WaitingPod,
+        WaitingPods,
+        check_class,
+        default_normalize,
+        scores_alone,
     )
-    from bayplan.model import Node, Pod
+    from bayplan.framework.logs import (
+        Logger,
+        Ref,
+        get_logger,
+    )
+    from bayplan.model import (
+        CSIDriver,
+        CSINode,
+        CSIStorageCapacity,
+        DeviceClass,
+        ElasticQuota,
+        Event,
+        KubeObject,
+        LabelSelector,
+        Lease,
+        Namespace,
+        Node,
+        PersistentVolume,
+        PersistentVolumeClaim,
+        Pod,
+        PodDisruptionBudget,
+        PodGroup,
+        PriorityClass,
+        ReplicaSet,
+        ReplicationController,
+        ResourceClaim,
+        ResourceClaimTemplate,
+        ResourceSlice,
+        Selector,
+        Service,
+        StatefulSet,
+        StorageClass,
+        VolumeAttachment,
+        compile_selector,
+        parse_milli,
+        parse_value,
+        selector_from_labels,
+    )
 
 __all__ = [
     "Action",
+    "ApiError",
     "Args",
+    "BoolArray",
+    "CSIDriver",
+    "CSINode",
+    "CSIStorageCapacity",
+    "ClassScores",
+    "Client",
+    "Clock",
     "Cluster",
     "ClusterEvent",
     "Code",
+    "Comparable",
+    "ConfigError",
     "CycleState",
+    "DeviceClass",
+    "Diagnosis",
+    "Domains",
+    "ElasticQuota",
+    "Evaluation",
+    "Event",
+    "EventRecorder",
+    "FieldError",
     "Handle",
     "Hint",
+    "Informers",
+    "IntArray",
+    "KubeObject",
+    "LabelColumn",
+    "LabelSelector",
+    "Lease",
+    "Lister",
+    "Logger",
+    "Namespace",
     "Node",
     "NodeInfo",
     "NodeTable",
+    "Nominator",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
     "Plugin",
+    "PluginError",
     "Pod",
+    "PodDisruptionBudget",
+    "PodGroup",
     "PodQuery",
     "PostFilterResult",
     "PreBindPreFlight",
     "PreFilterResult",
+    "Preemption",
+    "PriorityClass",
+    "QueuedPod",
+    "QueueingHint",
     "Reads",
+    "Ref",
+    "ReplicaSet",
+    "ReplicationController",
     "Resource",
+    "ResourceClaim",
+    "ResourceClaimTemplate",
+    "ResourceSlice",
+    "ResourceSpec",
+    "ScoreArray",
+    "Selector",
+    "Service",
+    "Snapshot",
+    "StatefulSet",
     "Status",
+    "StorageClass",
     "Verdict",
+    "VolumeAttachment",
+    "WaitingPod",
+    "WaitingPods",
     "__version__",
+    "check_class",
+    "compile_selector",
+    "default_normalize",
+    "get_logger",
+    "parse_milli",
+    "parse_value",
+    "scores_alone",
+    "selector_from_labels",
 ]
 
-#: Where the names are that the framework does not have.
-_ELSEWHERE = {"Cluster": "bayplan.apiserver.cluster", "Node": "bayplan.model", "Pod": "bayplan.model"}
+#: Where the names are that are neither in `bayplan.framework` nor in `bayplan.model`.
+_ELSEWHERE = {
+    "Cluster": "bayplan.apiserver.cluster",
+    "ApiError": "bayplan.client",
+    "ConfigError": "bayplan.config",
+    "FieldError": "bayplan.config",
+    "ResourceSpec": "bayplan.config.args",
+    "Logger": "bayplan.framework.logs",
+    "Ref": "bayplan.framework.logs",
+    "get_logger": "bayplan.framework.logs",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'bayplan' has no attribute {name!r}")
-    return getattr(importlib.import_module(_ELSEWHERE.get(name, "bayplan.framework")), name)
+    if name in _ELSEWHERE:
+        return getattr(importlib.import_module(_ELSEWHERE[name]), name)
+    framework = importlib.import_module("bayplan.framework")
+    return getattr(framework if name in framework.__all__ else importlib.import_module("bayplan.model"), name)
 
 
 def __dir__() -> list[str]:

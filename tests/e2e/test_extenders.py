@@ -28,6 +28,7 @@ from tests.e2e.seen import bound_to, condition, is_settled
 
 from bayplan.extender.scaling import scaled
 from bayplan.framework import Plugin
+from bayplan.framework.plugin import defines
 from bayplan.model import Node, Pod
 from bayplan.testing import Harness
 
@@ -224,7 +225,7 @@ def _inside(home: Home) -> dict[str, int]:
 
 
 def _scores(plugin: type[Plugin]) -> bool:
-    return hasattr(plugin, "score") or hasattr(plugin, "score_nodes")
+    return defines(plugin, "score") or defines(plugin, "score_nodes")
 
 
 def _load(home: Home) -> type[Plugin]:

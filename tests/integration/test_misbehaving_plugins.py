@@ -355,7 +355,7 @@ def test_remove_pod(act: Callable[[Any], Any], caplog: pytest.LogCaptureFixture)
     class Hostile(Plugin):
         name = "Hostile"
 
-        def pre_filter(self, state: Any, pod: Any) -> None: ...
+        def pre_filter(self, state: Any, pod: Any) -> None: ...  # type: ignore[override]
 
         def add_pod(self, state: Any, pod: Any, added: Any, node: Any) -> None: ...
 

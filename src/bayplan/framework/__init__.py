@@ -49,10 +49,12 @@ from bayplan.framework.nodes import (
     TermKind,
 )
 from bayplan.framework.plugin import (
+    Comparable,
     Plugin,
     PostFilterResult,
     PreBindPreFlight,
     PreFilterResult,
+    QueuedPod,
     Reads,
     registered_events,
     scores_alone,
@@ -97,6 +99,7 @@ __all__ = [
     "Clock",
     "ClusterEvent",
     "Code",
+    "Comparable",
     "CountClasses",
     "CycleState",
     "Decided",
@@ -135,6 +138,7 @@ __all__ = [
     "Preemption",
     "PreemptionReport",
     "ProfilePlugins",
+    "QueuedPod",
     "QueueingHint",
     "Reads",
     "Registration",

@@ -16,7 +16,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from bayplan.framework.contract import n_arguments
-from bayplan.framework.plugin import Plugin
+from bayplan.framework.plugin import Plugin, Reads, defines
 from bayplan.framework.plugin_timeout import PluginTimeoutError
 from bayplan.framework.points import METHODS, POINT_BY_NAME, Point
 from bayplan.framework.status import SUCCESS, Code, Status
@@ -64,7 +64,7 @@ _COMPANION_LABELS: Final = {
 class PluginMethod:
     """One method of one plugin, with what is needed to call it."""
 
-    __slots__ = ("function", "is_per_node", "label", "n_arguments", "name", "plugin", "point")
+    __slots__ = ("function", "is_per_node", "label", "n_arguments", "name", "plugin", "point", "sign")
 
     #: Methods of the per-node form.
     _PER_NODE: Final = frozenset({"filter", "score"})
@@ -81,6 +81,12 @@ class PluginMethod:
         #: How many of the contract's arguments the method takes.
         self.n_arguments: Final = n_arguments(self.function, METHODS[method_name])
         self.is_per_node: Final = method_name in self._PER_NODE
+        #: The plugin's `sign`; None if results of this method are not cached.
+        self.sign: Final = plugin.sign if not self.is_per_node and _is_cached(plugin) else None
+
+
+def _is_cached(plugin: Plugin) -> bool:
+    return plugin.reads is not Reads.ANYTHING and defines(plugin, "sign")
 
 
 class SlowCall(NamedTuple):
@@ -230,7 +236,7 @@ class ProfilePlugins:
         return {
             method.name: PluginMethod(method.plugin, method_name, POINT_BY_NAME[point])
             for method in self._methods[point]
-            if hasattr(method.plugin, method_name)
+            if defines(method.plugin, method_name)
         }
 
     def pre_enqueue(self, pod: Pod, *, first: str = "") -> tuple[str, Status] | None:
@@ -262,6 +268,6 @@ class ProfilePlugins:
 def _entry_method(plugin: Plugin, point_name: str) -> PluginMethod:
     point = POINT_BY_NAME[point_name]
     for method in point.entries:
-        if getattr(plugin, method.name, None) is not None:
+        if defines(plugin, method.name):
             return PluginMethod(plugin, method.name, point)
     raise TypeError(f"{plugin!r} is not on {point_name}")  # the configuration has been checked for this

@@ -10,11 +10,12 @@ import difflib
 import inspect
 import re
 from collections.abc import Callable
+from types import NoneType
 from typing import Any
 
 from bayplan.config.args import Args
 from bayplan.config.plugin_catalogue import PluginNotLoaded
-from bayplan.framework.plugin import Plugin
+from bayplan.framework.plugin import Plugin, args_parameter, defines
 from bayplan.framework.points import METHODS, POINTS, MethodSpec, Point
 
 #: Names from Go, or from habit, that are not close to the spelling of the method they mean.
@@ -40,7 +41,7 @@ def check_class(cls: type[Any], where: str = "") -> tuple[str, ...]:
     _check_args(cls, plugin)
     _check_spelling(cls, plugin)
     for name, method in METHODS.items():
-        if _defines(cls, name):
+        if defines(cls, name):
             _check_method(getattr(cls, name), method, plugin)
     points = tuple(point.name for point in POINTS if _is_on(cls, point, plugin))
     if not points:
@@ -76,10 +77,10 @@ def _check_args(cls: type[Plugin], plugin: str) -> None:
     args = cls.Args
     if args is not None and not (isinstance(args, type) and issubclass(args, Args)):
         raise PluginError(f"{plugin}: Args must be a subclass of bayplan.Args, not {args!r}")
-
-
-def _defines(cls: type[Plugin], name: str) -> bool:
-    return getattr(cls, name, None) is not None and getattr(cls, name) is not getattr(Plugin, name, None)
+    declared = args_parameter(cls)
+    if declared is not None and declared is not (NoneType if args is None else args):
+        brackets = f"Plugin[{getattr(declared, '__name__', declared)}]"
+        raise PluginError(f"{plugin}: derives from {brackets}, but its Args are {args!r}; leave out Args")
 
 
 def _check_spelling(cls: type[Plugin], plugin: str) -> None:
@@ -144,8 +145,8 @@ def n_arguments(function: Callable[..., Any], method: MethodSpec) -> int:
 
 
 def _is_on(cls: type[Plugin], point: Point, plugin: str) -> bool:
-    entries = [method.name for method in point.entries if _defines(cls, method.name)]
-    companions = [method.name for method in point.companions if _defines(cls, method.name)]
+    entries = [method.name for method in point.entries if defines(cls, method.name)]
+    companions = [method.name for method in point.companions if defines(cls, method.name)]
     if len(entries) > 1:
         raise PluginError(
             f"{plugin}: defines both {' and '.join(entries)}; these are two forms of {point.title}, keep one"

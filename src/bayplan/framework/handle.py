@@ -7,12 +7,14 @@ contents follow the cluster. During a scheduling cycle the snapshot does not cha
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from bayplan.devices import DeviceManager
     from bayplan.framework.load_metrics import LoadFeeds
     from bayplan.framework.nodes import NodeTable
+    from bayplan.framework.state import CycleState
     from bayplan.framework.status import Status
     from bayplan.framework.verdict import FilterOutcome, IntArray
     from bayplan.model import KubeObject, Pod
@@ -172,32 +174,37 @@ class AmountsWhatIf(Protocol):
 class Evaluation(Protocol):
     """Runs the profile's filters on what-ifs, for preemption."""
 
-    def filter_node(self, state: Any, pod: Pod, node_name: str) -> Status:
+    def filter_node(self, state: CycleState, pod: Pod, node_name: str) -> Status:
         """The profile's Filter plugins on one node as it stands, nominated pods counted."""
 
-    def move_pod(self, state: Any, pod: Pod, moved: Pod, node_name: str, *, add: bool) -> Status:
+    def move_pod(self, state: CycleState, pod: Pod, moved: Pod, node_name: str, *, add: bool) -> Status:
         """Add *moved* to (or remove it from) *node_name* for the length of the what-if, and tell every
         PreFilter plugin about it through add_pod/remove_pod."""
 
-    def what_if(self) -> Any:
+    def what_if(self) -> AbstractContextManager[None]:
         """A context manager: when it ends, pods moved within it are moved back."""
 
     def waits_for(self, pod: Pod) -> Sequence[Pod]:
         """The pods without a node that *pod* would wait for at Permit, if it had a node now."""
 
-    def judges_by_amounts(self, state: Any) -> bool:
+    def judges_by_amounts(self, state: CycleState) -> bool:
         """Whether Filter, for the pod of *state*, looks at nothing of a node but the object and the amounts
         requested on it (`Reads.RESOURCES`)."""
 
     def nominated_pods(self, pod: Pod) -> Mapping[int, Sequence[Pod]]:
         """Row → the pods nominated for the node that *pod* must leave room for; rows without are absent."""
 
-    def cached_dry_runs(self, state: Any, pod: Pod) -> dict[int, Any] | None:
+    def cached_dry_runs(self, state: CycleState, pod: Pod) -> dict[int, Any] | None:
         """A cache for the pod's equivalence class: row → value. Entries disappear when the node or the pods on it
         change. None if results for these pods depend on more than that."""
 
     def amounts_what_if(
-        self, state: Any, pod: Pod, rows: IntArray, kinds: Sequence[Pod], nominated: Mapping[int, Sequence[Pod]]
+        self,
+        state: CycleState,
+        pod: Pod,
+        rows: IntArray,
+        kinds: Sequence[Pod],
+        nominated: Mapping[int, Sequence[Pod]],
     ) -> AmountsWhatIf:
         """A what-if on the nodes at *rows*, in which pods with the same requests as one of *kinds* can be moved.
         Only where `judges_by_amounts`."""

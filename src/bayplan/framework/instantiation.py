@@ -14,7 +14,7 @@ from bayplan.framework.calls import Observer, PlacedPlugin, ProfilePlugins, cont
 from bayplan.framework.contract import PluginError
 from bayplan.framework.events import ClusterEvent
 from bayplan.framework.handle import Handle
-from bayplan.framework.plugin import Plugin, registered_events
+from bayplan.framework.plugin import Plugin, defines, registered_events
 from bayplan.framework.points import POINT_BY_NAME
 from bayplan.framework.registry import Registration, Registry
 
@@ -53,7 +53,7 @@ def _plugin_errors(registration: Registration, what: str) -> Iterator[None]:
 def replace_plugin(old: Plugin, registration: Registration, args: Any, handle: Handle) -> Plugin:
     """A plugin of the reloaded class in place of *old*; PluginError if it cannot take over its state."""
     new = create_plugin(registration, args, handle)
-    if hasattr(new, "carry_over"):
+    if defines(new, "carry_over"):
         with _plugin_errors(registration, "carry_over"):
             new.carry_over(old)
     return new

@@ -179,10 +179,9 @@ class EquivalenceClass:
         name = method.name
         if name in self.signatures:
             return self.signatures[name]
-        sign = getattr(method.plugin, "sign", None)
         signature: Hashable | None = None
-        if sign is not None and not method.is_per_node and method.plugin.reads is not Reads.ANYTHING:
-            signature = sign(pod)
+        if method.sign is not None:
+            signature = method.sign(pod)
             hash(signature)
         self.signatures[name] = signature
         return signature

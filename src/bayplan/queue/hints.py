@@ -23,6 +23,7 @@ from bayplan.framework import (
 )
 from bayplan.framework.calls import contain
 from bayplan.framework.extenders import EXTENDER
+from bayplan.framework.plugin import defines
 from bayplan.model import KubeObject, Pod
 from bayplan.queue.cluster_events import QueueEvent
 from bayplan.queue.pod_info import QueuedPodInfo
@@ -119,7 +120,7 @@ def _registrations(plugins: Iterable[Plugin], *, has_extenders: bool) -> Iterato
     if has_extenders:
         yield _Registration(EXTENDER, _ANY_EVENT)
     for plugin in plugins:
-        if not any(hasattr(plugin, method) for method in _REJECTING_METHODS):
+        if not any(defines(plugin, method) for method in _REJECTING_METHODS):
             continue
         declared = registered_events(plugin)
         events = (_ANY_EVENT,) if declared is None else tuple(declared)

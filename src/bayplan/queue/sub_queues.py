@@ -18,6 +18,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from bayplan.framework.calls import contain
+from bayplan.framework.plugin import defines
 from bayplan.queue.cluster_events import QueueEvent
 from bayplan.queue.pod_info import QueuedPodInfo
 
@@ -48,10 +49,10 @@ def order_of(plugin: Plugin) -> PodOrder:
     Where the plugin raises, the pod goes behind the others, or two pods count as equal.
     """
     key: SortKey
-    if hasattr(plugin, "sort_key"):
+    if defines(plugin, "sort_key"):
         key = functools.partial(_guarded_key, plugin.sort_key, plugin.name)
     else:
-        key = functools.cmp_to_key(functools.partial(_compare, plugin.less, plugin.name))  # type: ignore[attr-defined]
+        key = functools.cmp_to_key(functools.partial(_compare, plugin.less, plugin.name))
     return PodOrder(plugin.name, key, by_priority)
 
 

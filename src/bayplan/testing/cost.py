@@ -7,6 +7,7 @@ from time import process_time
 from typing import Final, NamedTuple
 
 from bayplan.framework import Plugin
+from bayplan.framework.plugin import defines
 from bayplan.model import Node, Pod
 from bayplan.testing.builders import make_node, make_pod
 from bayplan.testing.harness import Harness
@@ -76,4 +77,4 @@ def _pod(number: int) -> Pod:
 
 def prefers_columns(plugin: type[Plugin]) -> bool:
     """Whether the plugin is called for each node where it could be called once for all nodes."""
-    return any(hasattr(plugin, name) for name in ("filter", "score"))
+    return any(defines(plugin, name) for name in ("filter", "score"))

@@ -14,6 +14,7 @@ from msgspec.structs import force_setattr
 
 from bayplan.framework import Plugin
 from bayplan.framework.calls import contain
+from bayplan.framework.plugin import defines
 from bayplan.model import Pod
 from bayplan.queue import QueuedPodInfo
 from bayplan.testing.builders import make_pod
@@ -45,7 +46,7 @@ class _Asked(dict[str, str]):
 def find_queue_faults(plugin: Plugin, pods: Iterable[Pod]) -> Iterator[str]:
     """Why the queue cannot be ordered by *plugin*, worded for its author."""
     infos = [QueuedPodInfo(pod, float(number)) for number, pod in enumerate([*pods, *_variants(plugin)])]
-    faults = _sort_key_faults(plugin, infos) if hasattr(plugin, "sort_key") else _less_faults(plugin, infos)
+    faults = _sort_key_faults(plugin, infos) if defines(plugin, "sort_key") else _less_faults(plugin, infos)
     first = next(faults, None)
     if first is not None:
         yield first
@@ -65,7 +66,7 @@ def _keys_read(plugin: Plugin, field: str) -> set[str]:
     force_setattr(pod.metadata, field, _Asked(keys))
     info: Any = QueuedPodInfo(pod, 0.0)
     try:
-        plugin.sort_key(info) if hasattr(plugin, "sort_key") else plugin.less(info, info)  # type: ignore[attr-defined]
+        plugin.sort_key(info) if defines(plugin, "sort_key") else plugin.less(info, info)
     except BaseException as error:
         contain(error)  # found again with a pod that can be named
     return keys

@@ -18,9 +18,8 @@ from bayplan import Args, Plugin
 class RuleArgs(Args):
     best: int = 100
 
-class Rule(Plugin):
+class Rule(Plugin[RuleArgs]):
     name = "Rule"
-    Args = RuleArgs
 
     def score(self, state, pod, node):
         return self.args.best

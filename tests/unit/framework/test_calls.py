@@ -63,7 +63,7 @@ class Returns(Plugin):
     def score(self, state: Any, pod: Any, node: Any) -> Any:
         return self._result()
 
-    def normalize_score(self, state: Any, pod: Any, scores: Any) -> Any:
+    def normalize_score(self, state: Any, pod: Any, scores: Any) -> Any:  # type: ignore[override]
         return self._result()
 
     async def bind(self, state: Any, pod: Any, node_name: Any) -> Any:
@@ -177,7 +177,7 @@ def test_plugins_of_a_profile() -> None:
     assert plugins.name == "mine"
     assert plugins.plugins == {"Scoring": scoring.plugin}
     assert plugins.weights == {"Scoring": 3}
-    assert [each.function for each in plugins.on("score")] == [scoring.plugin.score]  # type: ignore[attr-defined]
+    assert [each.function for each in plugins.on("score")] == [scoring.plugin.score]
     assert plugins.on("bind") == []
     assert list(plugins.companions("score", "normalize_score")) == ["Scoring"]
     assert plugins.companions("score", "unreserve") == {}

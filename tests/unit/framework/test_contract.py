@@ -24,7 +24,7 @@ def test_points_follow_from_methods() -> None:
 
         def permit(self, state: Any, pod: Any, node_name: str) -> None: ...
         def score_nodes(self, state: Any, pod: Any, nodes: Any) -> Any: ...
-        def pre_filter(self, state: Any, pod: Any) -> None: ...
+        def pre_filter(self, state: Any, pod: Any) -> None: ...  # type: ignore[override]
         async def bind(self, state: Any, pod: Any, node_name: str) -> None: ...
 
     assert check_class(Everywhere) == ("preFilter", "score", "permit", "bind")
@@ -86,25 +86,25 @@ class NumberedName(Good):
 class WrongArguments(Plugin):
     name = "WrongArguments"
 
-    def filter(self, pod: Any, node: Any) -> None: ...
+    def filter(self, pod: Any, node: Any) -> None: ...  # type: ignore[override]
 
 
 class TooManyArguments(Plugin):
     name = "TooManyArguments"
 
-    def score(self, ctx: Any, state: Any, pod: Any, node: Any) -> Any: ...
+    def score(self, ctx: Any, state: Any, pod: Any, node: Any) -> Any: ...  # type: ignore[override]
 
 
 class NotAsync(Plugin):
     name = "NotAsync"
 
-    def bind(self, state: Any, pod: Any, node_name: str) -> None: ...
+    def bind(self, state: Any, pod: Any, node_name: str) -> None: ...  # type: ignore[override]
 
 
 class NotPlain(Plugin):
     name = "NotPlain"
 
-    async def filter(self, state: Any, pod: Any, node: Any) -> None: ...
+    async def filter(self, state: Any, pod: Any, node: Any) -> None: ...  # type: ignore[override]
 
 
 class BothForms(Good):
@@ -116,7 +116,7 @@ class BothForms(Good):
 class LoneCompanion(Good):
     name = "LoneCompanion"
 
-    def normalize_score(self, state: Any, pod: Any, scores: Any) -> Any: ...
+    def normalize_score(self, state: Any, pod: Any, scores: Any) -> Any: ...  # type: ignore[override]
 
 
 class HalfExtensions(Good):
@@ -133,6 +133,23 @@ class NoPoints(Plugin):
 class OddArgs(Good):
     name = "OddArgs"
     Args = dict  # type: ignore[assignment]
+
+
+class Lights(Args):
+    lights: int = 1
+
+
+class OtherArgs(Plugin[Lights]):
+    name = "OtherArgs"
+    Args = type("Signs", (Args,), {})
+
+    def filter(self, state: Any, pod: Any, node: Any) -> None: ...
+
+
+class ArgsOfAnotherKind(Plugin[dict]):  # type: ignore[type-arg,type-var]
+    name = "ArgsOfAnotherKind"
+
+    def filter(self, state: Any, pod: Any, node: Any) -> None: ...
 
 
 @pytest.mark.parametrize(
@@ -174,6 +191,14 @@ class OddArgs(Good):
             "filter(self, state, pod, node) or score(self, state, pod, node)",
         ),
         (OddArgs, "plugin OddArgs: Args must be a subclass of bayplan.Args, not <class 'dict'>"),
+        (
+            OtherArgs,
+            f"plugin OtherArgs: derives from Plugin[Lights], but its Args are {OtherArgs.Args!r}; leave out Args",
+        ),
+        (
+            ArgsOfAnotherKind,
+            "plugin ArgsOfAnotherKind: Args must be a subclass of bayplan.Args, not <class 'dict'>",
+        ),
         (int, "class int is not a plugin; derive it from bayplan.Plugin"),
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else "",

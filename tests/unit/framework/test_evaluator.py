@@ -52,13 +52,13 @@ class Columns(Plugin):
     def score_nodes(self, state: Any, pod: Any, nodes: Any) -> Any:
         return self.args
 
-    def normalize_score(self, state: Any, pod: Any, scores: IntArray) -> Any:
+    def normalize_score(self, state: Any, pod: Any, scores: IntArray) -> Any:  # type: ignore[override]
         return default_normalize(scores)
 
 
 class Alone(Columns):
     @scores_alone
-    def normalize_score(self, state: Any, pod: Any, scores: IntArray) -> Any:
+    def normalize_score(self, state: Any, pod: Any, scores: IntArray) -> Any:  # type: ignore[override]
         return default_normalize(scores)
 
 

@@ -55,7 +55,7 @@ def test_events_must_be_cluster_events() -> None:
     """Anything else in events_to_register is an error, found when the plugin is created."""
 
     class Confused(Labelled):
-        events_to_register = ("Node",)
+        events_to_register = ("Node",)  # type: ignore[assignment]
 
     with pytest.raises(PluginError, match="its events_to_register must give ClusterEvents, got str: 'Node'"):
         create(Confused)

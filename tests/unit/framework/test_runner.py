@@ -313,7 +313,7 @@ def test_trailing_arguments_may_be_left_out(nodes: NodeTable) -> None:
         def score_nodes(self, state: Any, pod: Any, nodes: Any) -> Any:
             return np.array([1, 2, 4])
 
-        def normalize_score(self, state: Any, pod: Any, scores: Any) -> Any:
+        def normalize_score(self, state: Any, pod: Any, scores: Any) -> Any:  # type: ignore[override]
             return scores * 25
 
     outcome = scored(runner("score", Lights(None, None)), nodes)  # type: ignore[arg-type]

@@ -19,6 +19,7 @@ from bayplan.framework import (
     Scorer,
     Status,
 )
+from bayplan.framework.plugin import defines
 from bayplan.framework.points import POINT_BY_NAME
 from bayplan.model import Node, Pod
 from bayplan.testing import Harness
@@ -51,7 +52,7 @@ class Bench:
     def rejections(self, plugin: Any, pod: Pod) -> dict[str, Status]:
         """Node → why it is rejected; nodes that pass are left out."""
         state = CycleState()
-        if hasattr(plugin, "pre_filter"):
+        if defines(plugin, "pre_filter"):
             answer = self.pre_filter(plugin, pod, state)
             if isinstance(answer, Status) and answer.is_skip:
                 return {}
@@ -65,13 +66,13 @@ class Bench:
         state, nodes = CycleState(), self.nodes
         if among:
             nodes = nodes.select(np.array([nodes.position(name) for name in among]))
-        if hasattr(plugin, "pre_score"):
+        if defines(plugin, "pre_score"):
             answer = plugin.pre_score(state, pod, nodes)
             if answer is not None and answer.is_skip:
                 return None
             assert answer is None, answer
         point = POINT_BY_NAME["score"]
-        normalize = PluginMethod(plugin, "normalize_score", point) if hasattr(plugin, "normalize_score") else None
+        normalize = PluginMethod(plugin, "normalize_score", point) if defines(plugin, "normalize_score") else None
         scorer = Scorer(PluginMethod(plugin, "score_nodes", point), normalize, weight=1)
         scores = DirectEvaluator(PluginCaller()).scores(scorer, state, pod, nodes)
         assert not isinstance(scores, Status), scores

@@ -156,6 +156,6 @@ def test_later_points_need_the_state_too(plugin_class: type[Plugin]) -> None:
     """With Filter disabled as well, Reserve is the next to miss it; a PreFilter that skipped is enough for it."""
     bench = Bench([make_node("a")])
     plugin, pod, state = bench.plugin(plugin_class), make_pod("p"), CycleState()
-    assert plugin.reserve(CycleState(), pod, "a") == Status.failed("not found")  # type: ignore[attr-defined]
+    assert plugin.reserve(CycleState(), pod, "a") == Status.failed("not found")
     assert bench.pre_filter(plugin, pod, state).is_skip
-    assert plugin.reserve(state, pod, "a") is None  # type: ignore[attr-defined]
+    assert plugin.reserve(state, pod, "a") is None

@@ -17,6 +17,7 @@ from bayplan.framework import (
     Resource,
     Status,
 )
+from bayplan.framework.plugin import defines
 from bayplan.model import Pod
 from bayplan.plugins.queueing.priority_sort import PrioritySort
 from bayplan.queue import PendingCounts, PodNominator, QueuedPodInfo, QueueEvent, SchedulingQueue
@@ -79,7 +80,7 @@ def profile_of(*plugins: Plugin, sort: Plugin | None = None, name: str = PROFILE
     }
     for plugin in plugins:
         for point, method in (("preEnqueue", "pre_enqueue"), ("filter", "filter")):
-            if hasattr(plugin, method):
+            if defines(plugin, method):
                 points.setdefault(point, []).append(PlacedPlugin(plugin))
     return ProfilePlugins(name, points)
 

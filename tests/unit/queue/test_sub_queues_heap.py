@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.queue.support import no_handle
 
-from bayplan.framework import Plugin
+from bayplan.framework import Plugin, QueuedPod
 from bayplan.plugins.queueing.priority_sort import PrioritySort
 from bayplan.queue.pod_info import QueuedPodInfo
 from bayplan.queue.sub_queues import PodHeap, order_of
@@ -24,7 +24,7 @@ class LessSort(Plugin):
 
     name = "LessSort"
 
-    def less(self, first: QueuedPodInfo, second: QueuedPodInfo) -> bool:
+    def less(self, first: QueuedPod, second: QueuedPod) -> bool:
         if first.pod.priority != second.pod.priority:
             return first.pod.priority > second.pod.priority
         return first.timestamp < second.timestamp
@@ -33,14 +33,14 @@ class LessSort(Plugin):
 class BrokenSort(Plugin):
     name = "BrokenSort"
 
-    def sort_key(self, pod_info: QueuedPodInfo) -> Any:
+    def sort_key(self, pod_info: QueuedPod) -> Any:
         return 1 // pod_info.pod.priority
 
 
 class BrokenLess(Plugin):
     name = "BrokenLess"
 
-    def less(self, first: QueuedPodInfo, second: QueuedPodInfo) -> bool:
+    def less(self, first: QueuedPod, second: QueuedPod) -> bool:
         raise ValueError("no order")
 
 
@@ -141,7 +141,7 @@ class GrowingSort(Plugin):
     def __init__(self) -> None:
         self.behind: set[str] = set()
 
-    def sort_key(self, pod_info: QueuedPodInfo) -> tuple[bool, float]:
+    def sort_key(self, pod_info: QueuedPod) -> tuple[bool, float]:
         return pod_info.pod.name in self.behind, pod_info.timestamp
 
 
@@ -167,7 +167,7 @@ class LabelSort(Plugin):
         super().__init__(None, no_handle())
         self._value = value
 
-    def sort_key(self, pod_info: QueuedPodInfo) -> Any:
+    def sort_key(self, pod_info: QueuedPod) -> Any:
         return self._value(pod_info.pod.labels.get("deadline"))
 
 

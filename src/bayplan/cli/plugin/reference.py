@@ -47,4 +47,6 @@ def class_names(file: Path) -> list[str]:
 
 
 def _last_name(base: ast.expr) -> str:
+    if isinstance(base, ast.Subscript):  # Plugin[MyArgs]
+        base = base.value
     return base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "")

@@ -19,9 +19,8 @@ from bayplan.plugins.gangs._cluster_capacity import resource_gap, wanted_by
 from bayplan.plugins.gangs._pod_groups import ExpiringSet, PodGroupTracker, group_key
 
 if TYPE_CHECKING:
-    from bayplan.framework import CycleState, Diagnosis, Handle, NodeTable, WaitingPod
+    from bayplan.framework import CycleState, Diagnosis, Handle, NodeTable, QueuedPod, WaitingPod
     from bayplan.model import PodGroup
-    from bayplan.plugins.queueing._queued_pod import QueuedPod
 
 #: upstream DefaultWaitTime: for a group without a timeout under arguments that say 0.
 DEFAULT_WAIT_SECONDS: Final = 60.0

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from bayplan.framework import Plugin
-
-if TYPE_CHECKING:
-    from bayplan.plugins.queueing._queued_pod import QueuedPod
+from bayplan.framework import Plugin, QueuedPod
 
 
 class PrioritySort(Plugin):

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from bayplan.framework import Plugin
-
-if TYPE_CHECKING:
-    from bayplan.plugins.queueing._queued_pod import QueuedPod
+from bayplan.framework import Plugin, QueuedPod
 
 #: The smaller, the earlier.
 _ORDER: Final = {"Guaranteed": 0, "Burstable": 1, "BestEffort": 2}

@@ -15,6 +15,7 @@ class Queued(NamedTuple):
     pod: Pod
     timestamp: float
     initial_attempt_timestamp: float | None = None
+    attempts: int = 0
 
 
 def test_priority_before_waiting_time() -> None:

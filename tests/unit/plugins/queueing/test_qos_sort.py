@@ -17,6 +17,7 @@ class Queued(NamedTuple):
     pod: Pod
     timestamp: float
     initial_attempt_timestamp: float | None = None
+    attempts: int = 0
 
 
 def pod_of(name: str, resources: dict[str, Any], priority: int = 0) -> Pod:
