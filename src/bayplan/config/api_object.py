@@ -6,6 +6,8 @@ field means. `None` in a type says that the field may be left out altogether (a 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, ClassVar, TypeAlias, dataclass_transform
 
 import msgspec
@@ -46,3 +48,5 @@ class ApiObject(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     #: Fields (Python names) that are not printed while they are empty: 0, "", false, no items.
     OMIT_EMPTY: ClassVar[frozenset[str]] = frozenset()
+    #: Fields (names in the file) that not every release of Kubernetes has → the fact of those that have it.
+    IF_FACT: ClassVar[Mapping[str, str]] = MappingProxyType({})

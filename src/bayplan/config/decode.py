@@ -22,8 +22,17 @@ from bayplan.config.api_object import ApiObject, NullRefused, NumberAsText, Sing
 from bayplan.config.duration import Duration
 from bayplan.config.field_path import Path
 from bayplan.config.problems import FieldError, did_you_mean, join_or
-from bayplan.config.schema import FieldInfo, fields_of, homes_of, item_object, split_annotated, split_optional
+from bayplan.config.schema import (
+    FieldInfo,
+    absent_fields,
+    fields_of,
+    homes_of,
+    item_object,
+    split_annotated,
+    split_optional,
+)
 from bayplan.config.tree import Mapping, Node, Scalar, Sequence, describe, is_null, plain
+from bayplan.release import DEFAULT, Release
 
 #: Hints for fields that are often misplaced: (class name, field) → hint.
 _ADDRESS_REMOVED = "it was removed; use the flags --bind-address and --secure-port"
@@ -49,11 +58,12 @@ _COLLECTIONS: Final[dict[Any, Callable[[list[Any]], Any]]] = {
 class Decoder:
     """Decodes trees and collects errors; `root`: the class in which misplaced fields are looked up."""
 
-    def __init__(self, root: type[ApiObject] | None = None) -> None:
+    def __init__(self, root: type[ApiObject] | None = None, release: Release = DEFAULT) -> None:
         self.errors: list[FieldError] = []
         #: Fields whose value could not be decoded and was replaced by a default.
         self.broken: list[Path] = []
         self._root = root
+        self._release = release
 
     def decode_object(
         self, node: Node, cls: type[ApiObject], path: Path, skip: frozenset[str] = frozenset()
@@ -64,7 +74,7 @@ class Decoder:
         if not isinstance(node, Mapping):
             self._wrong_type(node, path, "a mapping")
             return self._build(cls, {}, path)
-        known, values = fields_of(cls), {}
+        known, values = self._known(cls), {}
         for entry in node.effective_entries():
             if entry.key in skip:
                 continue
@@ -76,6 +86,11 @@ class Decoder:
             if value is not _UNDECODED:
                 values[info.name] = value
         return self._build(cls, values, path)
+
+    def _known(self, cls: type[ApiObject]) -> dict[str, FieldInfo]:
+        fields = fields_of(cls)
+        absent = absent_fields(cls, self._release)
+        return {name: info for name, info in fields.items() if name not in absent} if absent else fields
 
     def decode(self, node: Node, type_: Any, path: Path) -> Any:
         """Decode any value; an undecodable one yields a marker that callers replace by a default."""
@@ -227,9 +242,13 @@ class Decoder:
         return self._error(path, f"{describe(node)} is not {wanted}", hint)
 
     def _unknown_field(self, cls: type[ApiObject], name: str, value: Node, path: Path) -> None:
+        if name in fields_of(cls):
+            self.errors.append(FieldError(path, "unknown field", f"{self._release} does not have it"))
+            return
+        known = self._known(cls)
         homes = homes_of(name, self._root) if self._root else []
-        hint = MISPLACED.get((cls.__name__, name)) or did_you_mean(name, fields_of(cls)) or _home_hint(name, homes)
-        hint = hint or "known here: " + ", ".join(fields_of(cls))
+        hint = MISPLACED.get((cls.__name__, name)) or did_you_mean(name, known) or _home_hint(name, homes)
+        hint = hint or "known here: " + ", ".join(known)
         self.errors.append(FieldError(path, "unknown field", hint))
         inner = {item_object(info.type) for _, info in homes}
         if len(inner) == 1 and inner != {None}:

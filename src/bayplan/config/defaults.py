@@ -22,6 +22,7 @@ from bayplan.config.types import (
     Plugins,
     PluginSet,
 )
+from bayplan.release import Release
 
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
 EXTENDER_TIMEOUT = Duration.seconds(5)
@@ -75,24 +76,25 @@ def _extender(extender: Extender) -> Extender:
 def _profile(profile: KubeSchedulerProfile, catalogue: CachedCatalogue) -> KubeSchedulerProfile:
     plugins = merge_plugins(profile.plugins, catalogue)
     given = {config.name for config in profile.plugin_config}
-    configs = [replace(config, args=_defaulted(config.args)) for config in profile.plugin_config]
+    release = catalogue.release
+    configs = [replace(config, args=_defaulted(config.args, release)) for config in profile.plugin_config]
     enabled = {plugin.name for plugin_set in plugin_sets(plugins).values() for plugin in plugin_set.enabled}
     for name in sorted(enabled - given):
         facts = catalogue.lookup(name)
-        if facts and facts.args and (args := default_args(facts)) is not None:
+        if facts and facts.args and (args := default_args(facts, release)) is not None:
             configs.append(PluginConfig(name=name, args=args))
     return replace(profile, plugins=plugins, plugin_config=tuple(configs))
 
 
-def _defaulted(args: object) -> object:
-    return args.defaulted() if isinstance(args, Args) else args
+def _defaulted(args: object, release: Release) -> object:
+    return args.defaulted_in(release) if isinstance(args, Args) else args
 
 
-def default_args(facts: PluginFacts) -> Args | None:
+def default_args(facts: PluginFacts, release: Release) -> Args | None:
     """The default arguments of a plugin; None if some field has no default."""
     if facts.args is None or any(info.required for info in fields_of(facts.args).values()):
         return None
-    return facts.args().defaulted()
+    return facts.args().defaulted_in(release)
 
 
 def plugin_sets(plugins: Plugins) -> dict[str, PluginSet]:

@@ -13,16 +13,18 @@ from bayplan.config.args.base import Args
 from bayplan.config.encode import encode
 from bayplan.config.expand import ExpandedProfile
 from bayplan.config.plugin_catalogue import SCORE_POINTS
-from bayplan.config.types import KIND, KubeSchedulerConfiguration, KubeSchedulerProfile
+from bayplan.config.schema import absent_fields
+from bayplan.config.types import KIND, KubeSchedulerConfiguration, KubeSchedulerProfile, Plugins
+from bayplan.release import Release
 
 
 def effective_configuration(
-    config: KubeSchedulerConfiguration, profiles: Sequence[ExpandedProfile]
+    config: KubeSchedulerConfiguration, profiles: Sequence[ExpandedProfile], release: Release
 ) -> dict[str, Any]:
     """All fields with their defaults; `pluginConfig` only for plugins of the profile."""
     values = encode(config)
     values["profiles"] = [
-        _profile(profile, expanded) for profile, expanded in zip(config.profiles, profiles, strict=True)
+        _profile(profile, expanded, release) for profile, expanded in zip(config.profiles, profiles, strict=True)
     ]
     return {"apiVersion": API_VERSION, "kind": KIND, **values}
 
@@ -42,8 +44,10 @@ def expanded_configuration(profiles: Sequence[ExpandedProfile]) -> dict[str, Any
     }
 
 
-def _profile(profile: KubeSchedulerProfile, expanded: ExpandedProfile) -> dict[str, Any]:
+def _profile(profile: KubeSchedulerProfile, expanded: ExpandedProfile, release: Release) -> dict[str, Any]:
     values: dict[str, Any] = encode(profile)
+    for name in absent_fields(Plugins, release):
+        del values["plugins"][name]
     values.pop("pluginConfig", None)
     configs = [{"name": name, "args": _args(args)} for name, args in sorted(expanded.args.items())]
     if configs:

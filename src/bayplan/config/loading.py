@@ -46,7 +46,7 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
 
     def effective(self) -> dict[str, Any]:
         """As `kube-scheduler --write-config-to` prints it."""
-        return effective_configuration(self.config, self.profiles)
+        return effective_configuration(self.config, self.profiles, self.release)
 
     def expanded(self) -> dict[str, Any]:
         """Per scheduler name and extension point: plugins in their order, with weights."""
@@ -139,7 +139,7 @@ class _ConfigurationBuilder:
     def run(self) -> None:
         written = self._decode()
         config = default_configuration(written, self._catalogue)
-        self._add(validate_configuration(config))
+        self._add(validate_configuration(config, self._catalogue.release))
         config, errors = apply_ignored_resources(config)
         self._add(errors)
         if any(extender.tls_config is not None for extender in config.extenders):
@@ -159,7 +159,7 @@ class _ConfigurationBuilder:
         ]
 
     def _decode(self) -> KubeSchedulerConfiguration:
-        decoder = Decoder(KubeSchedulerConfiguration)
+        decoder = Decoder(KubeSchedulerConfiguration, self._catalogue.release)
         config: KubeSchedulerConfiguration = decoder.decode_object(
             self._root, KubeSchedulerConfiguration, ROOT, skip=_TYPE_META
         )
@@ -187,7 +187,9 @@ class _ConfigurationBuilder:
         """Arguments that only the constructor of the plugin checks are errors only if the plugin is used."""
         for j, config in enumerate(self.config.profiles[profile].plugin_config):
             if isinstance(config.args, Args) and config.args.CHECKED_WHEN_USED:
-                errors = config.args.validate(ROOT / "profiles" / profile / "pluginConfig" / j / "args")
+                errors = config.args.errors_in(
+                    self._catalogue.release, ROOT / "profiles" / profile / "pluginConfig" / j / "args"
+                )
                 if config.name in used:
                     self._add(errors)
                 else:

@@ -27,6 +27,7 @@ EXTENSION_POINTS = (
     "postBind",
     "placementGenerate",
     "placementScore",
+    "podGroupPostFilter",
 )
 #: The points at which a plugin has a weight.
 SCORE_POINTS = ("score", "placementScore")

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Union
 import msgspec
 
 from bayplan.config.api_object import ApiObject
+from bayplan.release import Release
 
 
 class FieldInfo(msgspec.Struct, frozen=True):
@@ -36,6 +37,11 @@ def fields_of(cls: type[ApiObject]) -> dict[str, FieldInfo]:
             field.name, field.encode_name, field.type, required, None if required else default
         )
     return infos
+
+
+def absent_fields(cls: type[ApiObject], release: Release) -> frozenset[str]:
+    """The fields, by their name in the file, that do not exist in *release*."""
+    return frozenset(name for name, fact in cls.IF_FACT.items() if not getattr(release.facts, fact))
 
 
 def split_annotated(type_: Any) -> tuple[Any, tuple[Any, ...]]:

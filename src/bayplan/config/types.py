@@ -1,10 +1,11 @@
-"""KubeSchedulerConfiguration v1: every field that kube-scheduler 1.36 has, with its plain defaults.
+"""KubeSchedulerConfiguration v1: every field that kube-scheduler has, with its plain defaults.
 
 Defaults that depend on other fields, and those for values that are present but empty, are in `defaults`.
 """
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -56,6 +57,8 @@ class PluginSet(ApiObject):
 class Plugins(ApiObject):
     """The plugin sets of a profile; `multiPoint` stands for all extension points that a plugin is on."""
 
+    IF_FACT = MappingProxyType({"podGroupPostFilter": "has_pod_group_post_filter"})
+
     pre_enqueue: PluginSet = PluginSet()
     queue_sort: PluginSet = PluginSet()
     pre_filter: PluginSet = PluginSet()
@@ -71,6 +74,7 @@ class Plugins(ApiObject):
     multi_point: PluginSet = PluginSet()
     placement_generate: PluginSet = PluginSet()
     placement_score: PluginSet = PluginSet()
+    pod_group_post_filter: PluginSet = PluginSet()
 
 
 class PluginConfig(ApiObject):

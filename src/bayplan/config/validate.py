@@ -16,6 +16,7 @@ from bayplan.config.types import (
     LeaderElectionConfiguration,
     PluginSet,
 )
+from bayplan.release import Release
 
 #: Removed plugins, which must not be enabled → their replacements.
 REMOVED_PLUGINS = {
@@ -26,14 +27,14 @@ REMOVED_PLUGINS = {
 }
 
 
-def validate_configuration(config: KubeSchedulerConfiguration) -> list[FieldError]:
-    """The errors for which kube-scheduler would refuse the configuration before it builds profiles and
-    extenders."""
+def validate_configuration(config: KubeSchedulerConfiguration, release: Release) -> list[FieldError]:
+    """The errors for which kube-scheduler of *release* would refuse the configuration, before it builds profiles
+    and extenders."""
     errors = _client_connection_errors(config.client_connection, ROOT / "clientConnection")
     errors += _leader_election_errors(config.leader_election, ROOT / "leaderElection")
     if config.parallelism <= 0:
         errors.append(FieldError(ROOT / "parallelism", f"{config.parallelism} must be greater than 0"))
-    errors += _profiles_errors(config.profiles, ROOT / "profiles")
+    errors += _profiles_errors(config.profiles, ROOT / "profiles", release)
     errors += _percentage_errors(config.percentage_of_nodes_to_score, ROOT / "percentageOfNodesToScore")
     initial, largest = config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds
     if initial <= 0:
@@ -78,7 +79,7 @@ def _percentage_errors(percentage: int | None, path: Path) -> list[FieldError]:
     return [FieldError(path, f"{percentage} is not between 0 and 100")]
 
 
-def _profiles_errors(profiles: tuple[KubeSchedulerProfile, ...], path: Path) -> list[FieldError]:
+def _profiles_errors(profiles: tuple[KubeSchedulerProfile, ...], path: Path, release: Release) -> list[FieldError]:
     errors = []
     seen: dict[str, int] = {}
     for i, profile in enumerate(profiles):
@@ -91,7 +92,7 @@ def _profiles_errors(profiles: tuple[KubeSchedulerProfile, ...], path: Path) -> 
         seen[name] = i
         errors += _percentage_errors(profile.percentage_of_nodes_to_score, path / i / "percentageOfNodesToScore")
         errors += _plugin_set_errors(profile, path / i / "plugins")
-        errors += _plugin_config_errors(profile, path / i / "pluginConfig")
+        errors += _plugin_config_errors(profile, path / i / "pluginConfig", release)
     return errors + _queue_sort_errors(profiles, path)
 
 
@@ -114,7 +115,7 @@ def _removed(name: str, path: Path) -> FieldError:
     return FieldError(path, message, f"use {REMOVED_PLUGINS[name]}, which is on by default")
 
 
-def _plugin_config_errors(profile: KubeSchedulerProfile, path: Path) -> list[FieldError]:
+def _plugin_config_errors(profile: KubeSchedulerProfile, path: Path, release: Release) -> list[FieldError]:
     errors = []
     seen: dict[str, int] = {}
     for i, config in enumerate(profile.plugin_config):
@@ -125,7 +126,7 @@ def _plugin_config_errors(profile: KubeSchedulerProfile, path: Path) -> list[Fie
         if config.name in REMOVED_PLUGINS:
             errors.append(_removed(config.name, path / i))
         elif isinstance(config.args, Args) and not config.args.CHECKED_WHEN_USED:
-            errors += config.args.validate(path / i / "args")
+            errors += config.args.errors_in(release, path / i / "args")
     return errors
 
 

@@ -54,13 +54,16 @@ class Context(msgspec.Struct, frozen=True):
     """What verifiers need besides the line."""
 
     catalogue: Catalogue
+    #: Whether each line is compared with the release that it was recorded with; else with the catalogue's.
+    follows_lines: bool = True
 
     def of_line(self, line: dict[str, Any]) -> Context:
         """The same, following the release that the line was recorded with."""
         release = recorded_release(line, default=self.catalogue.release)
-        if release is self.catalogue.release or not isinstance(self.catalogue, Registry):
+        if not self.follows_lines or release is self.catalogue.release:
             return self
-        return Context(self.catalogue.following(release))
+        # A bare catalogue, made from tables, has one release only.
+        return Context(self.catalogue.following(release)) if isinstance(self.catalogue, Registry) else self
 
 
 #: Yields (label of the step, differences).
@@ -124,9 +127,11 @@ def _verify(line: dict[str, Any], name: str, context: Context, place: str) -> It
         raise RecordingError(f'{place}: the kind "{kind}" is unknown; known kinds are {", ".join(VERIFIERS)}')
     module, _, function = VERIFIERS[kind].partition(":")
     verifier: Verifier = getattr(importlib.import_module(module), function)
+    context = context.of_line(line)
+    release = context.catalogue.release.minor
     try:
-        for label, differences in verifier(line, context.of_line(line)):
-            yield StepResult(kind, name, label, tuple(differences))
+        for label, differences in verifier(line, context):
+            yield StepResult(kind, name, label, tuple(differences), release)
     except KeyError as missing:
         raise RecordingError(f"{place}: a line of the kind {kind!r} has no field {missing}") from missing
     except (ConfigError, ObjectError) as error:

@@ -7,10 +7,12 @@ recorded value and ours.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
+
+from bayplan.release import DEFAULT
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -25,12 +27,16 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 class StepResult(msgspec.Struct, frozen=True):
-    """The result of one step: its kind, the name of its line, its own label, and what differs."""
+    """The result of one step: its kind, the name of its line, its own label, and what differs.
+
+    `release` is the minor release of Kubernetes that it was compared with.
+    """
 
     kind: str
     name: str
     label: str
     differences: tuple[Difference, ...]
+    release: str = DEFAULT.minor
 
     @property
     def identical(self) -> bool:
@@ -38,7 +44,7 @@ class StepResult(msgspec.Struct, frozen=True):
 
 
 class StepCount(msgspec.Struct):
-    """How many steps of a kind were compared, and how many were identical."""
+    """How many steps were compared, and how many were identical."""
 
     identical: int = 0
     total: int = 0
@@ -46,6 +52,9 @@ class StepCount(msgspec.Struct):
     def count(self, step: StepResult) -> None:
         self.total += 1
         self.identical += step.identical
+
+    def __str__(self) -> str:
+        return f"{self.identical} of {self.total} identical"
 
 
 class ConformanceReport(msgspec.Struct):
@@ -68,14 +77,26 @@ class ConformanceReport(msgspec.Struct):
 
     def counts(self) -> dict[str, StepCount]:
         """The count for each kind."""
+        return self._counts(lambda step: step.kind)
+
+    def counts_by_release(self) -> dict[str, StepCount]:
+        """The count for each release of Kubernetes."""
+        return self._counts(lambda step: step.release)
+
+    def _counts(self, key: Callable[[StepResult], str]) -> dict[str, StepCount]:
         counts: dict[str, StepCount] = {}
         for step in self.steps:
-            counts.setdefault(step.kind, StepCount()).count(step)
+            counts.setdefault(key(step), StepCount()).count(step)
         return counts
 
     def to_text(self, *, show: int = 10) -> str:
-        """Counts by kind, the first `show` differing steps in full, and as last line `N of M identical`."""
-        lines = [f"{kind}: {tally.identical} of {tally.total} identical" for kind, tally in self.counts().items()]
+        """Counts by release and kind, the first `show` differing steps in full, and as last line
+        `N of M identical`."""
+        counts = self._counts(lambda step: f"{step.release} {step.kind}")
+        lines = [f"{name}: {count}" for name, count in counts.items()]
+        releases = self.counts_by_release()
+        if len(releases) > 1:
+            lines += ["", *(f"Kubernetes {release}: {count}" for release, count in releases.items())]
         differing = [step for step in self.steps if not step.identical]
         for step in differing[:show]:
             lines += ["", f"  {step.kind} {step.name}" + (f", {step.label}" if step.label else "")]
@@ -89,7 +110,8 @@ class ConformanceReport(msgspec.Struct):
         values = {
             "identical": self.identical,
             "total": self.total,
-            "kinds": {kind: msgspec.to_builtins(tally) for kind, tally in self.counts().items()},
+            "kinds": msgspec.to_builtins(self.counts()),
+            "releases": msgspec.to_builtins(self.counts_by_release()),
             "differing": [msgspec.to_builtins(step) for step in self.steps if not step.identical],
         }
         return json.dumps(values, indent=2, ensure_ascii=False, default=str) + "\n"

@@ -72,9 +72,11 @@ def create_profile_plugins(
     points: dict[str, list[PlacedPlugin]] = {}
     for point, enabled in profile.points.items():
         if point not in POINT_BY_NAME:
-            continue  # the placement points are alpha in Kubernetes and are not supported
+            continue  # the points of pod groups are not supported
         for name, weight in enabled:
+            registration = registry.get(name)
             if name not in created:
-                created[name] = create(registry.get(name), profile.args.get(name), handle)
-            points.setdefault(point, []).append(PlacedPlugin(created[name], weight))
+                created[name] = create(registration, profile.args.get(name), handle)
+            if point in registration.points:  # else it is there in name only
+                points.setdefault(point, []).append(PlacedPlugin(created[name], weight))
     return ProfilePlugins(profile.scheduler_name, points, observer)

@@ -149,7 +149,15 @@ KUBERNETES_1_37: Final = Release(
     gates=GATES,
     gate_dependencies=GATE_DEPENDENCIES,
     scheduler_gates=SCHEDULER_GATES,
-    omitted_points={},
+    nominal_points={
+        # For pods that are on a node already and wait to be resized.
+        "NodeName": frozenset({"preFilter"}),
+        "NodeUnschedulable": frozenset({"preFilter"}),
+        "TaintToleration": frozenset({"preFilter"}),
+        # For pod groups.
+        "DynamicResources": frozenset({"podGroupPostFilter"}),
+        "DefaultPreemption": frozenset({"podGroupPostFilter"}),
+    },
     absent_plugins={
         "GangScheduling": (frozenset({"preEnqueue", "permit"}), f"it {_OFF_BY_DEFAULT}"),
         "TopologyPlacementGenerator": (

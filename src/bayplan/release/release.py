@@ -24,8 +24,9 @@ class Release:
     gate_dependencies: Mapping[str, tuple[str, ...]]
     #: The gates that kube-scheduler reads. Bayplan decides as it does with these at their default.
     scheduler_gates: frozenset[str]
-    #: Built-in plugin → extension points that our class has and this release's has not, as in a configuration.
-    omitted_points: Mapping[str, frozenset[str]]
+    #: Built-in plugin → extension points that it has in configurations only, where with every gate at its default
+    #: kube-scheduler's does nothing. Ours are not called there.
+    nominal_points: Mapping[str, frozenset[str]]
     #: Plugins that kube-scheduler registers and Bayplan lacks: name → extension points, what to do instead.
     absent_plugins: Mapping[str, tuple[frozenset[str], str]]
     facts: ReleaseFacts

@@ -47,6 +47,15 @@ def test_json_is_for_machines() -> None:
     assert (report["identical"], report["total"]) == (1, 1)
 
 
+def test_lines_can_be_compared_with_another_release() -> None:
+    """To see how far two releases are apart; another one is refused with what is supported."""
+    result = run(CONFIGS, "--only", "minimal", "--emulated-version", "1.37")
+    refused = run(CONFIGS, "--emulated-version", "1.20")
+
+    assert (result.exit_code, result.stdout.splitlines()[0]) == (1, "1.37 config: 0 of 1 identical")
+    assert "Kubernetes 1.20 is not supported; supported are 1.36 and 1.37" in refused.stderr
+
+
 def test_only_names_a_line_that_must_exist() -> None:
     """A seed that is not there is a mistake, not "0 of 0 identical"."""
     result = run(CONFIGS, "--only", "nobody")

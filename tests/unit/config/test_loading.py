@@ -11,6 +11,8 @@ import yaml
 from tests.unit.config.plugin_facts import HEAD, catalogue, facts, loaded, refusal
 
 from bayplan.config import ConfigError, load, to_json, to_yaml
+from bayplan.release import release_named
+from bayplan.scheduler import default_registry
 
 
 def test_everything_at_once() -> None:
@@ -227,3 +229,22 @@ def test_the_effective_configuration_loads_to_itself() -> None:
     again = load(to_yaml(result.effective()), source="again", catalogue=catalogue())
 
     assert again.expanded() == result.expanded()
+
+
+GROUPS = (
+    "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"
+    "- plugins: {podGroupPostFilter: {disabled: [{name: DynamicResources}]}}\n"
+)
+
+
+def test_field_of_another_release_is_unknown() -> None:
+    """A field that a release brought is refused for the one before."""
+    newer = load(GROUPS, source="a", catalogue=default_registry(release=release_named("1.37")))
+    assert [each.name for each in newer.profiles[0].points["podGroupPostFilter"]] == ["DefaultPreemption"]
+    assert newer.release.minor == "1.37"
+
+    with pytest.raises(ConfigError) as refused:
+        load(GROUPS, source="a", catalogue=default_registry(release=release_named("1.36")))
+    assert str(refused.value) == (
+        "a:4: profiles[0].plugins.podGroupPostFilter: unknown field; Kubernetes 1.36 does not have it"
+    )

@@ -214,6 +214,22 @@ def test_the_first_differences_in_full() -> None:
     assert "… and 10 more that differ" in text
 
 
+def test_counts_by_release() -> None:
+    """Each kind in each release; the sums of the releases where there are several."""
+    older = [StepResult("config", "a", "", (), "1.36"), StepResult("decision", "b", "", (), "1.36")]
+    newer = StepResult("config", "a", "", (Difference("a", 1, 2),), "1.37")
+
+    assert ConformanceReport(older).to_text() == (
+        "1.36 config: 1 of 1 identical\n1.36 decision: 1 of 1 identical\n\n2 of 2 identical\n"
+    )
+    both = ConformanceReport([*older, newer])
+    assert both.to_text(show=0).startswith(
+        "1.36 config: 1 of 1 identical\n1.36 decision: 1 of 1 identical\n1.37 config: 0 of 1 identical\n\n"
+        "Kubernetes 1.36: 2 of 2 identical\nKubernetes 1.37: 0 of 1 identical\n"
+    )
+    assert json.loads(both.to_json())["releases"]["1.37"] == {"identical": 0, "total": 1}
+
+
 def test_comparing_values() -> None:
     """Types count: 1 is not true; a missing key is a difference."""
     assert [d.where for d in compare({"a": 1, "b": [1, 2]}, {"a": True, "b": [1], "c": 0})] == ["a", "b", "c"]

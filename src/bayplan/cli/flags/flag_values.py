@@ -8,6 +8,7 @@ from typing import Any, Final
 import click
 import msgspec
 
+from bayplan.cli.emulated_version_option import chosen_release
 from bayplan.cli.flags.flag import NO_EFFECT, REFUSED
 from bayplan.cli.flags.flag_table import BY_NAME
 from bayplan.cli.flags.go_parsing import LISTS, go_text, integer
@@ -16,7 +17,7 @@ from bayplan.config.types import LeaderElectionConfiguration
 from bayplan.config.validate import validate_configuration
 from bayplan.observe.klog import VModule
 from bayplan.process import AccessSettings, LogSettings, Settings
-from bayplan.release import DEFAULT, SUPPORTED, Release, UnsupportedRelease, release_named
+from bayplan.release import DEFAULT, SUPPORTED, Release
 from bayplan.server import ServingOptions
 from bayplan.server.serving_certificates import CIPHERS, TLS13_CIPHERS, VERSIONS
 
@@ -90,7 +91,7 @@ class FlagValues:
         config = msgspec.structs.replace(
             config, leader_election=election, client_connection=connection, enable_profiling=profiling
         )
-        errors = validate_configuration(config)
+        errors = validate_configuration(config, loaded.release)
         if errors:
             raise click.UsageError(
                 "\n".join(f"with these flags {error.path}: {error.message}" for error in errors)
@@ -135,10 +136,7 @@ class FlagValues:
         """The release to follow, as --emulated-version says or the default one, with its feature gates as set."""
         release = DEFAULT
         for version in self["emulated-version"]:
-            try:
-                release = release_named(version)
-            except UnsupportedRelease as error:
-                raise click.UsageError(f"--emulated-version={version} is refused: {error}") from error
+            release = chosen_release(version)
         try:
             return release.with_gate_flags(self["feature-gates"])
         except ValueError as error:

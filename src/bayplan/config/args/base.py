@@ -25,6 +25,7 @@ import msgspec
 from bayplan.config.api_object import ApiObject, Int64
 from bayplan.config.field_path import Path
 from bayplan.config.problems import FieldError
+from bayplan.release import Release
 
 
 class ArgsMeta(msgspec.StructMeta):
@@ -84,6 +85,14 @@ class Args(ApiObject, metaclass=ArgsMeta):
     def validate(self, path: Path) -> list[FieldError]:
         """The errors in these (defaulted) arguments, which are at `path`."""
         return []
+
+    def defaulted_in(self, release: Release) -> Self:
+        """The same as `defaulted`, for defaults that depend on the release of Kubernetes."""
+        return self.defaulted()
+
+    def errors_in(self, release: Release, path: Path) -> list[FieldError]:
+        """The same as `validate`, for rules that depend on the release of Kubernetes."""
+        return self.validate(path)
 
 
 class ResourceSpec(ApiObject):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Self
+from typing import Final, Self
 
 import msgspec
 
@@ -12,6 +12,7 @@ from bayplan.config.args.base import Args, ResourceSpec
 from bayplan.config.field_path import Path
 from bayplan.config.name_rules import label_key_faults
 from bayplan.config.problems import FieldError, did_you_mean, join_or
+from bayplan.release import Release
 
 STRATEGIES = ("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
 #: The score of a shape point reaches this; upstream MaxCustomPriorityScore.
@@ -88,6 +89,15 @@ class NodeResourcesBalancedAllocationArgs(Args):
         return errors
 
 
+#: The feature gate behind `shape`.
+CAPACITY_SCORING: Final = "StorageCapacityScoring"
+#: The less of the capacity is used, the better.
+DEFAULT_CAPACITY_SHAPE: Final = (
+    UtilizationShapePoint(utilization=0, score=MAX_SHAPE_SCORE),
+    UtilizationShapePoint(utilization=100, score=0),
+)
+
+
 class VolumeBindingArgs(Args):
     OMIT_EMPTY = frozenset({"shape"})
 
@@ -98,8 +108,19 @@ class VolumeBindingArgs(Args):
         errors = []
         if self.bind_timeout_seconds < 0:
             errors.append(FieldError(path / "bindTimeoutSeconds", "the timeout must not be negative"))
-        if self.shape is not None:
-            message = "shape is only possible with the feature gate StorageCapacityScoring, which is off"
+        return errors
+
+    def defaulted_in(self, release: Release) -> VolumeBindingArgs:
+        if self.shape or not release.is_enabled(CAPACITY_SCORING):
+            return self
+        return msgspec.structs.replace(self, shape=DEFAULT_CAPACITY_SHAPE)
+
+    def errors_in(self, release: Release, path: Path) -> list[FieldError]:
+        errors = self.validate(path)
+        if release.is_enabled(CAPACITY_SCORING):
+            errors += shape_errors(self.shape or (), path / "shape")
+        elif self.shape is not None:
+            message = f"shape is only possible with the feature gate {CAPACITY_SCORING}, which is off"
             errors.append(FieldError(path / "shape", message, "remove it"))
         return errors
 
