@@ -106,7 +106,7 @@ class ClusterQuestion(NamedTuple):
         from bayplan.explain.owners import owner_of
         from bayplan.explain.what_if_scheduler import WhatIfScheduler
 
-        _hide_slow_plugin_warnings()
+        hide_slow_plugin_warnings()
         catalogue = registry(self.plugins)
         loaded = accepted(Configuration.of_file(self.config_file), catalogue)
         clock = SystemClock()
@@ -145,7 +145,7 @@ class ClusterQuestion(NamedTuple):
             raise click.ClickException(str(error)) from error
 
 
-def _hide_slow_plugin_warnings() -> None:
+def hide_slow_plugin_warnings() -> None:
     """Until the command ends: they are for operators of a scheduler."""
     logger = logging.getLogger("bayplan.framework")
     click.get_current_context().call_on_close(functools.partial(logger.setLevel, logger.level))
