@@ -12,12 +12,17 @@ from bench.e2e import plan, record, report, workload
 from bench.e2e.plan import Mode
 
 RESULTS = Path(__file__).parents[1] / "results"
-SIZES = (500, 5_000)
 
 
 @click.command()
 @click.argument("workloads", nargs=-1)
-@click.option("--nodes", "sizes", multiple=True, type=int, help=f"Cluster sizes.  [default: {SIZES}]")
+@click.option(
+    "--nodes",
+    "sizes",
+    multiple=True,
+    type=int,
+    help=f"Cluster sizes.  [default: those of the workload, or {plan.DEFAULT_SIZES}]",
+)
 @click.option("--pods", "n_pods", type=int, help="The number of measured pods.  [default: from the workload]")
 @click.option(
     "--pairs",
@@ -68,7 +73,7 @@ def main(
 
         chosen = {name: workload.load(name) for name in workloads or workload.names()}
         steps = plan.make(
-            list(chosen.values()), [Mode(mode) for mode in modes], sizes or SIZES, pairs=pairs, decisions=decisions
+            list(chosen.values()), [Mode(mode) for mode in modes], sizes, pairs=pairs, decisions=decisions
         )
         if not resume:
             raw.unlink(missing_ok=True)

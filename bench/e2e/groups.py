@@ -21,6 +21,10 @@ _ORDER = (
     "prefaffinity",
     "antiaffinity",
     "defaultspread",
+    "devices",
+    "devices-full",
+    "devices-first",
+    "devices-counters",
 )
 
 

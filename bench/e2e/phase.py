@@ -94,6 +94,7 @@ class PhaseRun:
         await self._scene.prepare(self._workload, self._step.n_nodes)
         if self._are_before:
             await self._driver.create(creators=IN_FLIGHT)
+            await self._scene.await_claims(self._workload)
         await self._scene.rest()
         handled, sent = await self._api.handled_requests(), Counter(self._api.sent)
         async with self._driver.watching(), self._scheduler():

@@ -49,6 +49,7 @@ class Step(msgspec.Struct, frozen=True):
         return f"{self.workload} {self.mode}, {self.n_nodes} nodes, {self.scheduler}, pair {self.pair + 1}"
 
 
+DEFAULT_SIZES = (500, 5_000)
 #: The default modes of a workload.
 _DEFAULT_MODES = {"basic": (Mode.BURST, Mode.STREAM, Mode.LATENCY)}
 #: The control is measured only in these pairs: its figures vary less.
@@ -67,15 +68,21 @@ def make(
 ) -> list[Step]:
     """All steps, in order; small clusters first, because they grow into large ones.
 
+    Without *sizes* a workload has its own, or the default ones.
+
     Choices are compared on the smallest cluster, because kube-scheduler scores every node then.
     """
     steps: list[Step] = []
-    for n_nodes in sorted(sizes):
-        n_pairs = pairs if n_nodes == max(sizes) else min(pairs, N_SMALL_PAIRS)
+    sizes_of = {workload.name: tuple(sizes) or workload.sizes or DEFAULT_SIZES for workload in workloads}
+    for n_nodes in sorted({size for each in sizes_of.values() for size in each}):
         for workload in workloads:
+            own = sizes_of[workload.name]
+            if n_nodes not in own:
+                continue
+            n_pairs = pairs if n_nodes == max(own) else min(pairs, N_SMALL_PAIRS)
             for mode in modes_of(workload, modes):
                 steps += _pairs(workload, mode, n_nodes, n_pairs)
-            if decisions and n_nodes == min(sizes) and workload.has_known_order:
+            if decisions and n_nodes == min(own) and workload.has_known_order:
                 steps += _pair(workload.name, Mode.DECISIONS, n_nodes, 0)
     return steps
 

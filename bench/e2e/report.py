@@ -110,7 +110,15 @@ def _failures(phases: Sequence[Phase]) -> list[str]:
 def _aims(groups: Groups, notes: Mapping[str, str]) -> list[str]:
     pairs, others = aims.of_workloads(groups), aims.others(groups)
     rows = [(cpu.workload, *_cells(cpu), *_cells(faster)) for cpu, faster in pairs]
-    headings = (f"{aims.N_NODES:,} nodes", "scheduler CPU per pod", "found", "", "pods/s", "found", "")
+    headings = (
+        f"{aims.N_NODES:,} nodes; with devices {aims.N_DEVICE_NODES:,}",
+        "scheduler CPU per pod",
+        "found",
+        "",
+        "pods/s",
+        "found",
+        "",
+    )
     missed = [aim for aim in (*(aim for pair in pairs for aim in pair), *others) if aim.reached is False]
     return [
         "Bayplan ÷ kube-scheduler, medians of the pairs.",

@@ -27,6 +27,8 @@ API_SERVER_ARGUMENTS = (
     "--max-mutating-requests-inflight=0",
     "--delete-collection-workers=16",
 )
+#: The only controller that a workload may need: it makes claims from templates.
+CLAIM_CONTROLLER = "resourceclaim-controller"
 #: Enough pods to compare choices.
 DECISION_PODS = 300
 LATENCY_PODS = 1000
@@ -71,7 +73,11 @@ async def _cluster(idle_seconds: float) -> AsyncIterator[tuple[ControlPlane, Api
         ControlPlane(Path(folder), api_server_arguments=API_SERVER_ARGUMENTS) as plane,
     ):
         async with Api(plane.kubeconfig) as api:
-            scene = Scene(api, idle_seconds=idle_seconds)
+            scene = Scene(
+                api,
+                lambda: plane.start_controller_manager(controllers=CLAIM_CONTROLLER),
+                idle_seconds=idle_seconds,
+            )
             await scene.open()
             yield plane, api, scene
 

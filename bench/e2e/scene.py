@@ -6,11 +6,13 @@ Nodes and placed pods stay from phase to phase; only the changes of a phase are 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
+from tests.e2e.processes import Process
 
 from bench.e2e.api import Api, Call
+from bench.e2e.devices import API
 from bench.e2e.workload import LABEL, NAMESPACE, PLACED_NAMESPACE, Object, Workload
 
 NODES = "/api/v1/nodes"
@@ -18,13 +20,20 @@ PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 EVENTS = f"/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events"
 _PLACED = f"/api/v1/namespaces/{PLACED_NAMESPACE}/pods"
 _PLACED_EVENTS = f"/apis/events.k8s.io/v1/namespaces/{PLACED_NAMESPACE}/events"
+_CLAIMS = f"{API}/namespaces/{NAMESPACE}/resourceclaims"
+_TAKEN = f"{API}/namespaces/{PLACED_NAMESPACE}/resourceclaims"
 _COLLECTIONS = {
     "Service": f"/api/v1/namespaces/{NAMESPACE}/services",
     "PriorityClass": "/apis/scheduling.k8s.io/v1/priorityclasses",
+    "DeviceClass": f"{API}/deviceclasses",
+    "ResourceSlice": f"{API}/resourceslices",
+    "ResourceClaimTemplate": f"{API}/namespaces/{NAMESPACE}/resourceclaimtemplates",
 }
 _MERGE_PATCH = "application/merge-patch+json"
 #: Time for the API server to collect garbage before the next phase.
 IDLE_SECONDS = 3.0
+_POLL_SECONDS = 0.25
+_CLAIMS_SECONDS = 300.0
 
 
 class _Meta(msgspec.Struct):
@@ -40,11 +49,28 @@ class _List(msgspec.Struct):
     items: list[_Named] | None = None
 
 
+class _ClaimStatuses(msgspec.Struct, rename="camel"):
+    resource_claim_statuses: list[msgspec.Raw] = []
+
+
+class _WithClaims(msgspec.Struct):
+    status: _ClaimStatuses
+
+
+class _WithClaimsList(msgspec.Struct):
+    items: list[_WithClaims] | None = None
+
+
 class Scene:
     """See the module docstring."""
 
-    def __init__(self, api: Api, *, idle_seconds: float = IDLE_SECONDS) -> None:
+    def __init__(
+        self, api: Api, start_controller: Callable[[], Process], *, idle_seconds: float = IDLE_SECONDS
+    ) -> None:
+        """*start_controller* starts the controller that makes claims from templates."""
         self._api = api
+        self._start_controller = start_controller
+        self._controller: Process | None = None
         self._idle_seconds = idle_seconds
         #: The workload and the size for which the other objects and the placed pods were created.
         self._of: tuple[Workload, int] | None = None
@@ -61,13 +87,25 @@ class Scene:
     async def prepare(self, workload: Workload, n_nodes: int) -> None:
         """Bring the cluster into the initial state of the workload, without its pods."""
         await self._api.delete_all(PODS)
+        await self._api.delete_all(_CLAIMS)
         await self._api.delete_all(EVENTS)
         if self._of != (workload, n_nodes):
             await self._leave()
             self._of = (workload, n_nodes)
-            await self._create_objects(workload)
+            await self._create_objects(workload, n_nodes)
         await self._mend_nodes(workload, n_nodes)
         await self._mend_placed(workload, n_nodes)
+
+    async def await_claims(self, workload: Workload) -> None:
+        """Wait until all pods have the claims that are made from templates."""
+        if not workload.devices:
+            return
+        async with asyncio.timeout(_CLAIMS_SECONDS):
+            while True:
+                listed: _WithClaimsList = await self._api.get(PODS, _WithClaimsList)
+                if all(pod.status.resource_claim_statuses for pod in listed.items or ()):
+                    return
+                await asyncio.sleep(_POLL_SECONDS)
 
     async def rest(self) -> None:
         await asyncio.sleep(self._idle_seconds)
@@ -79,15 +117,27 @@ class Scene:
 
     async def _leave(self) -> None:
         if self._of is not None:
-            for each in self._of[0].objects:
-                await self._api.send(
-                    Call("DELETE", f"{_collection(each)}/{each['metadata']['name']}"), fine=(404,)
-                )
+            workload, n_nodes = self._of
+            gone = workload.all_objects(n_nodes)
+            await self._api.send_all(
+                (Call("DELETE", f"{_collection(each)}/{each['metadata']['name']}") for each in gone), fine=(404,)
+            )
+        if self._controller is not None:
+            self._controller.stop()
+            self._controller = None
+        await self._api.delete_all(_TAKEN)
         await self._api.delete_all(_PLACED)
         await self._api.delete_all(_PLACED_EVENTS)
 
-    async def _create_objects(self, workload: Workload) -> None:
-        await self._api.send_all(Call("POST", _collection(each), each) for each in workload.objects)
+    async def _create_objects(self, workload: Workload, n_nodes: int) -> None:
+        await self._api.send_all(Call("POST", _collection(each), each) for each in workload.all_objects(n_nodes))
+        taken = workload.taken_claims(n_nodes)
+        await self._api.send_all(Call("POST", _TAKEN, each) for each in taken)
+        await self._api.send_all(
+            Call("PUT", f"{_TAKEN}/{each['metadata']['name']}/status", each) for each in taken
+        )
+        if workload.devices:
+            self._controller = self._start_controller()
 
     async def _mend_nodes(self, workload: Workload, n_nodes: int) -> None:
         there = await self._named(NODES)

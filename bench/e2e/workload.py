@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import yaml
 
+from bench.e2e.devices import Devices, node_name
 from bench.workload import filled, merge
 
 WORKLOADS = Path(__file__).parent / "workloads"
@@ -60,6 +61,10 @@ class Workload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     apps: int = 1
     #: Services, priority classes and so on.
     objects: tuple[Object, ...] = ()
+    #: A workload of `make bench` whose devices and claims it has. The claims are made from a template.
+    devices: str = ""
+    #: The share of the nodes on which all devices are taken beforehand.
+    taken: float = 0.0
     placed: EnabledPlugin | None = None
     churn: Churn | None = None
     release: Release | None = None
@@ -74,9 +79,23 @@ class Workload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     #: Whether pods are created when the scheduler is ready, and measured from then on: most of the work is done
     #: before the first bind.
     from_creation: bool = False
+    #: The sizes of its clusters, unless set on the command line; empty for those of all workloads.
+    sizes: tuple[int, ...] = ()
 
     def node(self, i: int) -> Object:
-        return make_node(f"node-{i:05d}", i)
+        return make_node(node_name(i), i)
+
+    def all_objects(self, n_nodes: int) -> list[Object]:
+        """What is there besides nodes and pods."""
+        if not self.devices:
+            return list(self.objects)
+        devices = Devices(self.devices, NAMESPACE)
+        return [*self.objects, *devices.cluster_objects(n_nodes), devices.template()]
+
+    def taken_claims(self, n_nodes: int) -> list[Object]:
+        """Claims of others, allocated; the first nodes are theirs."""
+        n_taken = int(self.taken * n_nodes)
+        return [Devices(self.devices, NAMESPACE).taken(i, PLACED_NAMESPACE) for i in range(n_taken)]
 
     def new_node(self, i: int) -> Object:
         """A node that the release adds."""
@@ -88,7 +107,7 @@ class Workload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     def placed_pod(self, i: int, n_nodes: int) -> Object:
         assert self.placed is not None
         pod = self._made(f"placed-{i:06d}", i, self.placed.pod, PLACED_NAMESPACE)
-        pod["spec"]["nodeName"] = f"node-{i % n_nodes:05d}"
+        pod["spec"]["nodeName"] = node_name(i % n_nodes)
         return pod
 
     def churn_pod(self, i: int) -> Object:
@@ -107,7 +126,7 @@ class Workload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     @property
     def has_known_order(self) -> bool:
         """Whether comparing its choices is possible, and shows more than `basic` does."""
-        return self.in_order and self.placed is None and not self.plugin
+        return self.in_order and self.placed is None and not self.plugin and not self.devices
 
     @property
     def only_scheduled_events(self) -> bool:

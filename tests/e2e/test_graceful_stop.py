@@ -12,6 +12,7 @@ from tests.e2e.api import eventually
 from tests.e2e.audit import BindingAudit
 from tests.e2e.bayplan import start_bayplan
 from tests.e2e.control_plane import ControlPlane
+from tests.e2e.hold import await_hold, start_holding
 from tests.e2e.objects import node, pod
 from tests.e2e.seen import bound_to, condition
 
@@ -54,29 +55,12 @@ def test_a_burst_is_left_in_order(
     eventually(lambda: len(audit.successes()) == BURST, interval=0.2)
 
 
-HOLD = """
-from bayplan import Plugin, Status
-
-
-class Hold(Plugin):
-    name = "Hold"
-
-    def permit(self, state, pod, node_name):
-        return Status.wait(timeout_seconds=600)
-"""
-
-
 def test_a_pod_on_hold_does_not_hold_up_the_stop(control_plane: ControlPlane, tmp_path: Path) -> None:
     """A pod that Permit holds is free when the scheduler ends; to the next one it is as good as new."""
-    plugin = tmp_path / "hold.py"
-    plugin.write_text(HOLD)
-    profile = {"schedulerName": "default-scheduler", "plugins": {"permit": {"enabled": [{"name": "Hold"}]}}}
     control_plane.api.create(node("a"))
     control_plane.api.create(pod("held"))
-    scheduler = start_bayplan(
-        control_plane, {"profiles": [profile]}, name="holding", arguments=["--plugin", f"{plugin}:Hold"]
-    )
-    eventually(lambda: control_plane.api.get("Pod", "held")["status"].get("nominatedNodeName") == "a")
+    scheduler = start_holding(control_plane, tmp_path)
+    assert await_hold(control_plane, "held") == "a"
 
     scheduler.signal(signal.SIGTERM)
 

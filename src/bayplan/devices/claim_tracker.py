@@ -33,6 +33,13 @@ class ClaimTracker:
     def get(self, namespace: str, name: str) -> ResourceClaim | None:
         return self._latest.get(f"{namespace}/{name}")
 
+    def of_pod(self, pod: Pod) -> list[ResourceClaim]:
+        """The claims that the pod names, as far as they exist; those from templates included."""
+        made = {status.name: status.resource_claim_name for status in pod.status.resource_claim_statuses}
+        names = (each.resource_claim_name or made.get(each.name) for each in pod.spec.resource_claims)
+        found = (self.get(pod.namespace, name) for name in names if name)
+        return [claim for claim in found if claim is not None]
+
     def __iter__(self) -> Iterator[ResourceClaim]:
         return iter(self._latest.values())
 

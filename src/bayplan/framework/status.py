@@ -109,6 +109,12 @@ class Status:
         return SKIP
 
     @classmethod
+    def success_alone(cls) -> Status:
+        """Success of a PreFilter whose result is for this pod alone: it is called for alike pods as well, whatever
+        `reads` says."""
+        return SUCCESS_ALONE
+
+    @classmethod
     def skip_alike(cls) -> Status:
         """SKIP for all pods of the equivalence class (the same `Pod.equivalence_key`), so that the plugin is not
         called for each of them: it depends on nothing but the pod's namespace, labels, annotations, controller and

@@ -42,6 +42,16 @@ def test_small_clusters_come_first() -> None:
     assert [step.n_nodes for step in steps] == [500, 500, 5_000, 5_000]
 
 
+def test_a_workload_may_have_sizes_of_its_own() -> None:
+    """Unless sizes are asked for."""
+    own = Workload(name="own", description="", pods=10, sizes=(2_000,))
+
+    steps = plan.make([PLAIN, own], [], [], pairs=1, decisions=False)
+    assert {(step.workload, step.n_nodes) for step in steps} == {("plain", 500), ("plain", 5_000), ("own", 2_000)}
+    steps = plan.make([own], [], [500], pairs=1, decisions=False)
+    assert {step.n_nodes for step in steps} == {500}
+
+
 def test_modes_without_sense_are_left_out() -> None:
     """Pods that wait for something are there before the scheduler, or they would not wait."""
     steps = plan.make([BURST_ONLY, PLAIN], [Mode.STREAM], [500], pairs=1, decisions=False)

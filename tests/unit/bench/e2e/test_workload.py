@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from bench.e2e import aims, workload
 from bench.e2e.judge import with_uid
 from bench.e2e.workload import LABEL, Workload
 
-from bayplan.model import Node, Pod
+from bayplan.model import Node, Pod, ResourceClaim
 from bayplan.testing import Harness
 
 ROOT = Path(workload.__file__).parents[2]
@@ -101,3 +102,21 @@ def test_label_is_nobodys_before() -> None:
 
     assert LABEL not in each.node(0)["metadata"]["labels"]
     assert LABEL in each.new_node(0)["metadata"]["labels"]
+
+
+@pytest.mark.parametrize("each", [each for each in ALL if each.devices], ids=lambda each: each.name)
+def test_devices_are_there_for_the_claims(each: Workload) -> None:
+    """Slices, class and template are objects of the API; some of the devices may be taken beforehand."""
+    objects = each.all_objects(10)
+    kinds = Counter(body["kind"] for body in objects)
+    (template,) = [body for body in objects if body["kind"] == "ResourceClaimTemplate"]
+    claim = ResourceClaim.from_dict({"metadata": {"name": "c"}, "spec": template["spec"]["spec"]})
+    (of_pod,) = each.make_pod(0)["spec"]["resourceClaims"]
+
+    assert kinds["DeviceClass"] == 1
+    assert kinds["ResourceSlice"] in (10, 20)
+    assert of_pod["resourceClaimTemplateName"] == template["metadata"]["name"]
+    assert len(claim.spec.devices.requests) == 1
+    taken = [ResourceClaim.from_dict(body) for body in each.taken_claims(10)]
+    assert len(taken) == round(10 * each.taken)
+    assert all(len(body.status.allocation.devices.results) == 8 for body in taken if body.status.allocation)
