@@ -33,20 +33,20 @@ def _spare_event_loop() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _logging_is_left_as_found() -> Iterator[None]:
-    """A level or filter that a test leaves behind decides what the tests after it see."""
-    before = _logging_settings()
+def _logging_as_found() -> Iterator[None]:
+    """Commands set logging up for their whole process; here the process goes on with the next test."""
+    root = logging.getLogger()
+    before = {logger: (logger.level, logger.propagate) for logger in (root, *_own_loggers())}
+    handlers, disabled = root.handlers[:], logging.root.manager.disable
     yield
-    assert _logging_settings() == before
+    for logger in (root, *_own_loggers()):
+        level, logger.propagate = before.get(logger, (logging.NOTSET, True))
+        if logger.level != level:
+            logger.setLevel(level)
+    root.handlers[:] = handlers
+    logging.disable(disabled)
 
 
-def _logging_settings() -> dict[str, tuple[object, ...]]:
+def _own_loggers() -> list[logging.Logger]:
     loggers = [each for each in logging.root.manager.loggerDict.values() if isinstance(each, logging.Logger)]
-    settings = {
-        logger.name: (logger.level, logger.propagate, logger.disabled, *logger.filters)
-        for logger in loggers
-        if logger.name.partition(".")[0] == "bayplan"
-    }
-    untouched = (logging.NOTSET, True, False)
-    changed = {name: values for name, values in settings.items() if values != untouched}
-    return {"root": (logging.root.level, logging.root.manager.disable), **changed}
+    return [logger for logger in loggers if logger.name.partition(".")[0] == "bayplan"]

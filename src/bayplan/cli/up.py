@@ -262,6 +262,7 @@ def _logs(verbosity: int | None) -> Iterator[None]:
 def _reload_messages() -> Iterator[None]:
     """Prints the messages about reloaded files."""
     logger, handler = logging.getLogger("bayplan.reload"), logging.StreamHandler()
+    level = logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     logger.propagate = False
@@ -269,6 +270,7 @@ def _reload_messages() -> Iterator[None]:
         yield
     finally:
         logger.removeHandler(handler)
+        logger.setLevel(level)
         logger.propagate = True
 
 

@@ -6,7 +6,6 @@ import io
 import json
 import logging
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,17 +17,6 @@ from bayplan.observe import klog
 from bayplan.testing import make_node, make_pod
 
 POD = make_pod("web", namespace="default")
-
-
-@pytest.fixture(autouse=True)
-def _own_logging() -> Iterator[None]:
-    """Each test sets up logging, and leaves it as it was."""
-    root, ours = logging.getLogger(), logging.getLogger("bayplan")
-    handlers, levels = root.handlers[:], (root.level, ours.level)
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(levels[0])
-    ours.setLevel(levels[1])
 
 
 def written(verbosity: int = 0, **options: Any) -> io.StringIO:
