@@ -7,6 +7,7 @@ from typing import Final
 from bayplan.client import NotFoundError
 from bayplan.controllers.api_objects import Object, is_being_deleted, path_of
 from bayplan.controllers.controller import Controller
+from bayplan.controllers.served_kinds import served_kinds
 
 FINALIZER: Final = "kubernetes"
 #: How soon a namespace that is not empty yet is reconciled again.
@@ -26,33 +27,16 @@ class NamespaceController(Controller):
         if namespace is None or not is_being_deleted(namespace):
             return None
         left = 0
-        for api_version, plural in await self._namespaced():
-            left += await self._empty(api_version, plural, key)
+        for kind in (await served_kinds(self.client)).with_verbs("list", "delete"):
+            if kind.namespaced:
+                left += await self._empty(kind.path(key))
         if left:
             return AGAIN_SECONDS
         await self._finalize(namespace)
         return None
 
-    async def _namespaced(self) -> list[tuple[str, str]]:
-        """Every namespaced kind that can be listed and deleted, from discovery."""
-        found = await self._of_version("v1")
-        groups = await self.client.request("GET", "/apis")
-        for group in groups.get("groups") or []:
-            found += await self._of_version(group["preferredVersion"]["groupVersion"])
-        return found
-
-    async def _of_version(self, api_version: str) -> list[tuple[str, str]]:
-        root = "apis" if "/" in api_version else "api"
-        response = await self.client.request("GET", f"/{root}/{api_version}")
-        return [
-            (api_version, resource["name"])
-            for resource in response.get("resources") or []
-            if resource["namespaced"] and {"list", "delete"} <= set(resource["verbs"])
-        ]
-
-    async def _empty(self, api_version: str, plural: str, namespace: str) -> int:
+    async def _empty(self, path: str) -> int:
         """Delete the contents; returns how many objects are left."""
-        path = path_of(api_version, plural, namespace)
         listed = await self.client.request("GET", path)
         items: list[Object] = listed.get("items") or []
         for item in items:

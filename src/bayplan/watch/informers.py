@@ -63,7 +63,7 @@ class InformerFactory:
         self._source = source
         self._clock = clock
         self._informers: dict[object, Informer[Any]] = {}
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks: dict[Informer[Any], asyncio.Task[None]] = {}
         self._started = False
         self._failures: asyncio.Queue[InformerFailure] = asyncio.Queue()
 
@@ -95,6 +95,17 @@ class InformerFactory:
     def on_custom_change(self, api_version: str, plural: str, callback: Callback[dict[str, Any]]) -> None:
         self.custom(api_version, plural).add(callback)
 
+    async def drop(self, resource: WatchedResource[Any]) -> None:
+        """Stop watching a resource that `watched` returned; its objects are removed, which callbacks see."""
+        informer = self._informers.pop(resource, None)
+        if informer is None:
+            return
+        task = self._tasks.pop(informer, None)
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        informer.reflector.store.retain(())
+
     def _add(self, key: object, resource: WatchedResource[Any]) -> None:
         informer: Informer[Any] = Informer(self._source, resource, self._clock)
         self._informers[key] = informer
@@ -112,7 +123,7 @@ class InformerFactory:
     def _start_one(self, informer: Informer[Any]) -> None:
         task = asyncio.create_task(informer.reflector.run(), name=f"watch {informer.name}")
         task.add_done_callback(partial(self._ended, informer.name))
-        self._tasks.append(task)
+        self._tasks[informer] = task
 
     def _ended(self, name: str, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
@@ -136,8 +147,8 @@ class InformerFactory:
         return await self._failures.get()
 
     async def stop(self) -> None:
-        for task in self._tasks:
+        for task in self._tasks.values():
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
         self._tasks.clear()
         self._started = False
