@@ -38,7 +38,7 @@ class DaemonSetController(Controller):
     def watch(self) -> None:
         self._sets = self.objects(APPS, "daemonsets")
         self._nodes = self.nodes(self._node_changed)
-        self._control = PodControl(self, APPS, "DaemonSet")
+        self._control = PodControl(self, APPS, "DaemonSet", self._sets)
 
     def _node_changed(self, old: Node | None, new: Node | None) -> None:
         if old is None or new is None or _shape(old) != _shape(new):
@@ -54,7 +54,7 @@ class DaemonSetController(Controller):
         template = _daemon_template(owner)
         wanted, tolerable = self._nodes_for(owner, template)
         by_node: dict[str, list[PodView]] = {}
-        for pod in self._control.owned(owner):
+        for pod in await self._control.claim(owner):
             by_node.setdefault(node_of(pod), []).append(pod)
         if self._control.expectations.is_satisfied(key) and not is_being_deleted(owner):
             await self._place(owner, template, wanted, tolerable, by_node)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 
 from bayplan.controllers.api_objects import Object, set_condition
+from bayplan.controllers.replica_sets import REPLICA_FAILURE
 from bayplan.controllers.rollout import limits_of
 
 
@@ -28,10 +29,21 @@ def deployment_status(deployment: Object, new: Object | None, old: list[Object],
     progress = _progress(counts, desired, new, conditions)
     if progress is not None:
         _set(conditions, now, *progress)
+    conditions = _with_failure(conditions, new, old)
     status = {field: value for field, value in counts.items() if value}
     if all("terminatingReplicas" in (each.get("status") or {}) for each in every):
         status["terminatingReplicas"] = _total(every, "terminatingReplicas")
     return {**status, "conditions": conditions}
+
+
+def _with_failure(conditions: list[Object], new: Object | None, old: list[Object]) -> list[Object]:
+    """ReplicaFailure is that of the new ReplicaSet, else of an old one."""
+    kept = [each for each in conditions if each["type"] != REPLICA_FAILURE]
+    for each in [new, *old] if new is not None else old:
+        for condition in (each.get("status") or {}).get("conditions") or []:
+            if condition["type"] == REPLICA_FAILURE:
+                return [*kept, {**condition, "lastUpdateTime": condition["lastTransitionTime"]}]
+    return kept
 
 
 def _availability(available: bool) -> tuple[str, str, str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Final
 
-from bayplan.client import ConflictError
+from bayplan.client import STRATEGIC_PATCH, ConflictError
 from bayplan.controllers.api_objects import (
     Object,
     controller_of,
@@ -13,6 +13,7 @@ from bayplan.controllers.api_objects import (
     key_of,
     owner_reference,
     path_of,
+    selector_of,
     split_key,
 )
 from bayplan.controllers.controller import Controller
@@ -36,16 +37,23 @@ class DeploymentController(Controller):
 
     def watch(self) -> None:
         self._deployments = self.objects(APPS, "deployments")
-        self._sets = self.objects(APPS, "replicasets", _owner_keys)
+        self._sets = self.objects(APPS, "replicasets", self._owner_keys)
+
+    def _owner_keys(self, replica_set: Object) -> list[str]:
+        """Its Deployment; without one, every Deployment that may adopt it."""
+        namespace, owner = replica_set["metadata"]["namespace"], controller_of(replica_set)
+        if owner is not None:
+            return [f"{namespace}/{owner['name']}"] if owner["kind"] == "Deployment" else []
+        return [key_of(each) for each in self._deployments.list(namespace) if _selects(each, replica_set)]
 
     async def reconcile(self, key: str) -> float | None:
         namespace, name = split_key(key)
         deployment = self._deployments.get(name, namespace)
         if deployment is None:
             return None
-        owned = self._owned(deployment)
         if is_being_deleted(deployment):
             return None
+        owned = await self._claim(deployment)
         new = next((each for each in owned if _is_of(each, deployment)), None)
         old = sorted((each for each in owned if each is not new), key=_age)
         if deployment["spec"].get("paused"):
@@ -55,15 +63,35 @@ class DeploymentController(Controller):
             new = await self._make_new(deployment, old)
         elif await self._mark_current(deployment, new, old):
             return None
-        await self._roll(deployment, new, old)
-        await self._drop_history(deployment, old)
+        if not await self._roll(deployment, new, old):
+            await self._drop_history(deployment, old)
         await self._update_status(deployment, new, old)
         return None
 
-    def _owned(self, deployment: Object) -> list[Object]:
+    # --- its ReplicaSets ----------------------------------------------------------------------------------
+
+    async def _claim(self, deployment: Object) -> list[Object]:
+        """The ReplicaSets of the Deployment: adopts those that match, and releases those that no longer do."""
         uid = deployment["metadata"]["uid"]
-        sets = self._sets.list(deployment["metadata"]["namespace"])
-        return [each for each in sets if (owner := controller_of(each)) is not None and owner["uid"] == uid]
+        owned = []
+        for each in self._sets.list(deployment["metadata"]["namespace"]):
+            owner = controller_of(each)
+            if owner is not None and owner["uid"] != uid:
+                continue
+            if owner is not None and _selects(deployment, each):
+                owned.append(each)
+            elif owner is not None:
+                await self._own(each, {"$patch": "delete", "uid": uid})
+            elif _selects(deployment, each) and not is_being_deleted(each):
+                owned.append(await self._own(each, owner_reference(deployment, APPS, "Deployment")))
+        return owned
+
+    async def _own(self, replica_set: Object, reference: Object) -> Object:
+        """Add or remove an owner; the version makes sure that nobody else has done so in the meantime."""
+        meta = replica_set["metadata"]
+        path = path_of(APPS, "replicasets", meta["namespace"], meta["name"])
+        patch = {"ownerReferences": [reference], "uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
+        return await self.client.request("PATCH", path, {"metadata": patch}, content_type=STRATEGIC_PATCH)
 
     # --- the ReplicaSet of the current template -----------------------------------------------------------
 
@@ -136,36 +164,42 @@ class DeploymentController(Controller):
 
     # --- rolling ------------------------------------------------------------------------------------------
 
-    async def _roll(self, deployment: Object, new: Object, old: list[Object]) -> None:
+    async def _roll(self, deployment: Object, new: Object, old: list[Object]) -> bool:
+        """One step; returns whether anything was resized. What follows from it comes with the next change."""
         spec = deployment["spec"]
         desired, limits = spec.get("replicas", 1), limits_of(spec)
         sizes = [_size(each) for each in old]
         if (spec.get("strategy") or {}).get("type") == "Recreate":
-            for each in old:
-                await self._resize(deployment, each, 0)
-            if any(_status(each, "replicas") or _size(each).replicas for each in old):
-                return
-            await self._resize(deployment, new, desired)
-            return
-        await self._resize(deployment, new, new_size(desired, limits, _size(new), sizes))
-        for each, size in zip(old, old_sizes(desired, limits, _size(new), sizes), strict=True):
-            await self._resize(deployment, each, size)
+            if await self._resize_all(deployment, old, [0] * len(old)):
+                return True
+            if any(_status(each, "replicas") for each in old):
+                return False
+            return await self._resize(deployment, new, desired)
+        if await self._resize(deployment, new, new_size(desired, limits, _size(new), sizes)):
+            return True
+        return await self._resize_all(deployment, old, old_sizes(desired, limits, _size(new), sizes))
 
-    async def _resize(self, deployment: Object, each: Object, size: int) -> None:
+    async def _resize_all(self, deployment: Object, sets: list[Object], sizes: list[int]) -> bool:
+        resized = [await self._resize(deployment, each, size) for each, size in zip(sets, sizes, strict=True)]
+        return any(resized)
+
+    async def _resize(self, deployment: Object, each: Object, size: int) -> bool:
+        """Returns whether the size is another now."""
         before = each["spec"].get("replicas", 1)
         spec = deployment["spec"]
         desired = spec.get("replicas", 1)
         wanted = {DESIRED: str(desired), MAXIMUM: str(desired + limits_of(spec).max_surge)}
         annotations = each["metadata"].get("annotations") or {}
         if before == size and wanted.items() <= annotations.items():
-            return
+            return False
         meta = each["metadata"]
         path = path_of(APPS, "replicasets", meta["namespace"], meta["name"])
-        patch = {"metadata": {"annotations": wanted}, "spec": {"replicas": size}}
-        await self.client.request("PATCH", path, patch)
-        each["spec"]["replicas"] = size
+        # The version makes sure that the size follows from the ReplicaSet as it is.
+        changed = {"annotations": wanted, "resourceVersion": meta["resourceVersion"]}
+        await self.client.request("PATCH", path, {"metadata": changed, "spec": {"replicas": size}})
         if before != size:
             await self._emit_scaled(deployment, each, before, size)
+        return bool(before != size)
 
     async def _emit_scaled(self, deployment: Object, each: Object, before: int, after: int) -> None:
         direction = "up" if after > before else "down"
@@ -192,11 +226,9 @@ class DeploymentController(Controller):
             await self.client.request("PUT", path, body)
 
 
-def _owner_keys(obj: Object) -> tuple[str, ...]:
-    owner = controller_of(obj)
-    if owner is None or owner["kind"] != "Deployment":
-        return ()
-    return (f"{obj['metadata']['namespace']}/{owner['name']}",)
+def _selects(deployment: Object, replica_set: Object) -> bool:
+    labels = replica_set["metadata"].get("labels") or {}
+    return selector_of(deployment["spec"]["selector"]).matches(labels)
 
 
 def _without_hash(template: Object) -> Object:

@@ -23,7 +23,7 @@ class JobController(Controller):
 
     def watch(self) -> None:
         self._jobs = self.objects(BATCH, "jobs")
-        self._control = PodControl(self, BATCH, "Job")
+        self._control = PodControl(self, BATCH, "Job", self._jobs)
 
     async def reconcile(self, key: str) -> float | None:
         namespace, name = split_key(key)
@@ -35,7 +35,7 @@ class JobController(Controller):
             return None
         if _ended(job) is not None:
             return await self._expire(job)
-        pods = self._control.owned(job)
+        pods = await self._control.claim(job)
         outcome = self._outcome(job, pods)
         if outcome is not None or job["spec"].get("suspend"):
             await self._control.delete(job, [pod for pod in pods if pod.is_active])

@@ -58,16 +58,19 @@ def old_sizes(desired: int, limits: RolloutLimits, new: ReplicaSetSize, old: lis
     """How many replicas each old ReplicaSet should have now; *old* is in the order in which they shrink."""
     total = new.replicas + sum(size.replicas for size in old)
     must_stay = desired - limits.max_unavailable
-    may_go = total - must_stay - max(new.replicas - new.available, 0)
+    may_go = total - must_stay - (new.replicas - new.available)
     sizes = [size.replicas for size in old]
+    if may_go <= 0:
+        return sizes
     # Unavailable replicas can be removed first.
     for position, size in enumerate(old):
         gone = max(min(size.replicas - size.available, may_go), 0)
         sizes[position] -= gone
         may_go -= gone
-    spare = new.available + sum(size.available for size in old) - must_stay
-    for position, size in enumerate(old):
-        gone = max(min(sizes[position], spare, size.available), 0)
+    # A ReplicaSet that has just shrunk still counts pods that are on their way out.
+    spare = new.available + sum(min(size.available, size.replicas) for size in old) - must_stay
+    for position in range(len(old)):
+        gone = max(min(sizes[position], spare), 0)
         sizes[position] -= gone
         spare -= gone
     return sizes

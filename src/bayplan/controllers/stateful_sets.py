@@ -25,7 +25,7 @@ class StatefulSetController(Controller):
 
     def watch(self) -> None:
         self._sets = self.objects(APPS, "statefulsets")
-        self._control = PodControl(self, APPS, "StatefulSet")
+        self._control = PodControl(self, APPS, "StatefulSet", self._sets)
 
     async def reconcile(self, key: str) -> float | None:
         namespace, name = split_key(key)
@@ -33,7 +33,7 @@ class StatefulSetController(Controller):
         if owner is None:
             self._control.expectations.forget(key)
             return None
-        pods = {pod.name: pod for pod in self._control.owned(owner)}
+        pods = {pod.name: pod for pod in await self._control.claim(owner)}
         if self._control.expectations.is_satisfied(key) and not is_being_deleted(owner):
             await self._step(owner, pods)
         await self._update_status(owner, list(pods.values()))
