@@ -1,4 +1,4 @@
-"""Exchanges: what a kube-apiserver v1.36.4 answered, request by request, and what the embedded one does."""
+"""Exchanges: what a kube-apiserver of each release answered, request by request, and what ours does."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ def context() -> Context:
     return Context(default_registry())
 
 
-def test_all_recorded_requests_are_identical(context: Context) -> None:
+@pytest.mark.parametrize("version", ["v1.36.4", "v1.37.1"])
+def test_all_recorded_requests_are_identical(version: str, context: Context) -> None:
     """The same codes, objects, events, warnings, and the same words where they matter."""
-    report = run([RECORDING], context)
+    report = run([GOLDEN / f"api-{version}.jsonl.gz"], context)
 
     assert report.identical == report.total == 369, report.to_text()
 

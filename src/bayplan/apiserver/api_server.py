@@ -29,6 +29,7 @@ from bayplan.apiserver.rest.object_views import ObjectView
 from bayplan.apiserver.rest.request_info import RequestInfo
 from bayplan.apiserver.rest.table_view import TableView
 from bayplan.apiserver.rest.view_selector import ViewSelector
+from bayplan.apiserver.schema.schemas import published
 from bayplan.apiserver.storage.sqlite_journal import GroupCommit, SqliteJournal
 from bayplan.apiserver.storage.versioned_store import HISTORY_LIMIT, HISTORY_SECONDS, VersionedStore
 from bayplan.apiserver.strategies import built_in_strategies
@@ -37,6 +38,7 @@ from bayplan.apiserver.subresources import HandlerDependencies, Subresources
 from bayplan.apiserver.tables import printer_of
 from bayplan.apiserver.transport.api_messages import ApiRequest, ApiResponse
 from bayplan.framework import Clock
+from bayplan.release import DEFAULT, Release
 
 #: Namespaces that exist from the start, as in every cluster.
 NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
@@ -53,20 +55,24 @@ class ApiServer:
         randomness: Randomness | None = None,
         admission: Admission | None = None,
         disabled_admission: tuple[str, ...] = (),
+        release: Release = DEFAULT,
         namespaces: tuple[str, ...] = NAMESPACES,
         history_seconds: float = HISTORY_SECONDS,
         history_limit: int = HISTORY_LIMIT,
     ) -> None:
-        """*data* is a folder that survives the process; without one everything is in memory."""
+        """*data* is a folder that survives the process; without one everything is in memory.
+
+        *release* is the release of Kubernetes whose API is served.
+        """
         self.data = data
         self._clock = clock
         self.table = built_in()
-        self.codecs = Codecs()
+        self.codecs = Codecs(published(release))
         self.store = VersionedStore(clock, history_seconds=history_seconds, history_limit=history_limit)
         stamper = MetadataStamper(clock.now, randomness)
         authorizer = RbacAuthorizer(self.store)
         device_access = DeviceAccess(self.store, authorizer)
-        self._built_in_strategy_of = built_in_strategies(stamper.timestamp, device_access)
+        self._built_in_strategy_of = built_in_strategies(stamper.timestamp, device_access, release)
         self.custom = CustomResources(self.table, self.codecs.schemas, stamper.timestamp)
         ownership = OwnershipTracker(self.codec_of, stamper.timestamp)
         self.registry = ResourceRegistry(
@@ -88,11 +94,11 @@ class ApiServer:
             special=special.find,
             authorize=RequestAuthorization(authorizer).check,
         )
-        openapi = OpenApi(self.table, self.codecs.schemas, self.custom.schema_of)
+        openapi = OpenApi(self.table, self.codecs.schemas, self.custom.schema_of, release)
         #: Called before `rest`, in this order.
         self._path_handlers: tuple[Callable[[ApiRequest], ApiResponse | None], ...] = (
             lambda request: root_paths.respond(request, self.table),
-            Discovery(self.table).respond,
+            Discovery(self.table, release).respond,
             openapi.respond,
         )
         self._commits = self._open_journal(data) if data is not None else None

@@ -32,6 +32,7 @@ from bayplan.controllers.crds import install
 from bayplan.controllers.manager import CLUSTER_CONTROLLERS, SCHEDULER_PLUGINS_CONTROLLERS, ControllerManager
 from bayplan.model.kube_object import condition_of
 from bayplan.process.reloading import Reloader
+from bayplan.release import DEFAULT, release_named
 from bayplan.scheduler import default_registry
 from bayplan.shell.service import SchedulerService
 
@@ -53,6 +54,7 @@ class Cluster:
     is a loaded KubeSchedulerConfiguration, with the registry it was loaded with; without one the default profile
     runs. *reload* reads it again with other plugins; with it, a plugin's file that is saved is at work before the
     next cycle. *manifests* are there before the scheduler is. *data* is a folder that outlives the process.
+    *kubernetes* is the release that the cluster speaks, such as "1.36"; with a registry it is the registry's.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class Cluster:
         manifests: str | Sequence[dict[str, Any]] = (),
         scheduler: bool = True,
         controllers: Sequence[type[Controller]] = (*CLUSTER_CONTROLLERS, *SCHEDULER_PLUGINS_CONTROLLERS),
+        kubernetes: str = DEFAULT.minor,
         data: Path | None = None,
         listen: tuple[str, int] | None = None,
         clock: Clock | None = None,
@@ -76,7 +79,7 @@ class Cluster:
         self.clock = clock if clock is not None else SystemClock()
         self._nodes = make_nodes(nodes, zones=zones) if isinstance(nodes, int) else nodes
         self._devices = [parse_devices(each) if isinstance(each, str) else each for each in devices]
-        self._registry = registry if registry is not None else default_registry()
+        self._registry = registry if registry is not None else default_registry(release=release_named(kubernetes))
         self._configuration = configuration if configuration is not None else default(self._registry)
         self._reload = reload
         self._manifests = manifests
@@ -85,7 +88,7 @@ class Cluster:
         self._listen = listen
         self._pace = pace
         self._seed = seed
-        self.api_server = ApiServer(self.clock, data=data)
+        self.api_server = ApiServer(self.clock, data=data, release=self._registry.release)
         self.client = self._new_client()
         #: None before the start, and without a scheduler.
         self.scheduler: SchedulerService | None = None
@@ -133,9 +136,11 @@ class Cluster:
         self._stack.push_async_callback(self.http.stop)
 
     async def _start_manager(self) -> None:
-        pace = self._pace
+        pace, release = self._pace, self._registry.release
         manager = ControllerManager(self._new_client(), self.clock, self._controllers)
-        self.kubelets = manager.add(lambda client, informers, clock: Kubelets(client, informers, clock, pace))
+        self.kubelets = manager.add(
+            lambda client, informers, clock: Kubelets(client, informers, clock, pace, release)
+        )
         devices = self._devices
         publisher = manager.add(
             lambda client, informers, clock: DevicePublisher(client, informers, clock, devices)

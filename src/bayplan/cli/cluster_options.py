@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import logging
 import shutil
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from bayplan.cli.emulated_version_option import emulated_version_option
 from bayplan.cli.explanation_text import TextForm
 from bayplan.cli.inputs import FILE, Configuration, accepted, plugin_option, read_text, registry, shown
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from bayplan.explain.cluster_objects import ClusterObjects
     from bayplan.explain.explainer import Explainer
     from bayplan.explain.explanation import Explanation
+    from bayplan.release import Release
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -45,6 +48,7 @@ def cluster_options(function: F) -> F:
                 help="The scheduler's configuration; kube-scheduler's defaults without it.",
             ),
             plugin_option,
+            emulated_version_option("The release of Kubernetes to follow; by default that of the API server:"),
             click.option(
                 "-o", "--output", type=click.Choice(OUTPUTS), default="text", show_default=True, help="The form."
             ),
@@ -73,6 +77,8 @@ class ClusterQuestion(NamedTuple):
     context: str
     config_file: str | None
     plugins: tuple[str, ...]
+    #: None: that of the API server.
+    release: Release | None
     output: str
     width: int | None
 
@@ -98,6 +104,17 @@ class ClusterQuestion(NamedTuple):
         except AccessError as error:
             raise click.ClickException(str(error)) from error
 
+    def _release(self) -> Release | None:
+        """The release to follow; None for the default one."""
+        if self.release is not None or self.snapshots:
+            return self.release
+        from bayplan.process.followed_release import ask_release
+
+        followed = asyncio.run(ask_release(self._access()))
+        if followed.warning:
+            click.echo(f"warning: {followed.warning}", err=True)
+        return followed.release
+
     def explainer(self, namespace: str = "", pod: str = "") -> tuple[Explainer, ClusterObjects]:
         """Reads the cluster, with the owners of *pod*; *namespace* is enough where not all may be read."""
         from bayplan.clock import SystemClock
@@ -107,7 +124,7 @@ class ClusterQuestion(NamedTuple):
         from bayplan.explain.what_if_scheduler import WhatIfScheduler
 
         hide_slow_plugin_warnings()
-        catalogue = registry(self.plugins)
+        catalogue = registry(self.plugins, self._release())
         loaded = accepted(Configuration.of_file(self.config_file), catalogue)
         clock = SystemClock()
         if self.snapshots:

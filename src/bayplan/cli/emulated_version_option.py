@@ -24,11 +24,11 @@ def _release(context: click.Context, option: click.Parameter, value: str | None)
     return None if value is None else chosen_release(value)
 
 
-def chosen_release(version: str) -> Release:
-    """The release that --emulated-version names; raises UsageError for one that is not supported."""
+def chosen_release(version: str, option: str = "--emulated-version") -> Release:
+    """The release that the user named; raises UsageError for one that is not supported."""
     from bayplan.release import UnsupportedRelease, release_named
 
     try:
         return release_named(version)
     except UnsupportedRelease as error:
-        raise click.UsageError(f"--emulated-version={version} is refused: {error}") from error
+        raise click.UsageError(f"{option}={version} is refused: {error}") from error

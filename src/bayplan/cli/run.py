@@ -19,6 +19,9 @@ from bayplan.cli.plugin_timeout_option import plugin_timeout_option
 if TYPE_CHECKING:
     from bayplan.config import Loaded
     from bayplan.extender import BreakerSettings
+    from bayplan.framework import Registry
+    from bayplan.process import Settings
+    from bayplan.release import Release
 
 
 def _print_version(ctx: click.Context, parameter: click.Parameter, value: str | None) -> None:
@@ -63,29 +66,40 @@ def command(
     Watches the cluster and binds every pod whose schedulerName is that of a profile. Stops on SIGTERM and
     SIGINT: pending binds are finished, and the Lease is released.
 
-    The flags are those of kube-scheduler; docs/flags.md lists the differences.
+    Follows the release of Kubernetes that the API server has, or the one of --emulated-version. The flags are
+    those of kube-scheduler; docs/flags.md lists the differences.
     """
     from bayplan.cli.flags.flag_values import FlagValues
+    from bayplan.release import DEFAULT
 
     values = FlagValues(given)
     if values["config"] and policy:
         raise click.UsageError("--config and --policy-config-file exclude each other; give one of them")
-    catalogue = registry(plugins, values.release())
     configuration = Configuration.of_file(values["config"] or policy)
-    loaded = values.apply_to(accepted(configuration, catalogue))
-    settings = replace(
-        values.settings(loaded),
-        plugin_timeout=plugin_timeout,
-        extender_breaker=extender_breaker,
-        controllers=controllers,
-    )
+    known = registry(plugins)
+
+    def configure(release: Release) -> tuple[Loaded, Registry, Settings]:
+        catalogue = known.following(values.with_gates(release))
+        loaded = values.apply_to(accepted(configuration, catalogue))
+        settings = replace(
+            values.settings(loaded),
+            plugin_timeout=plugin_timeout,
+            extender_breaker=extender_breaker,
+            controllers=controllers,
+        )
+        return loaded, catalogue, settings
+
+    chosen = values.emulated_release()
+    loaded, catalogue, settings = configure(chosen or DEFAULT)
     if values["write-config-to"]:
         _write_configuration(loaded, values["write-config-to"])
         return
     from bayplan.process import main
 
     again = (lambda known: values.apply_to(configuration.read(known))) if reload else None
-    raise SystemExit(main(loaded, catalogue, settings, reload=again))
+    raise SystemExit(
+        main(loaded, catalogue, settings, reload=again, configure=None if chosen is not None else configure)
+    )
 
 
 def _write_configuration(loaded: Loaded, file: str) -> None:

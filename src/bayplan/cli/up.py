@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
 import click
 
+from bayplan.cli.emulated_version_option import chosen_release
 from bayplan.cli.inputs import FILE, Configuration, accepted, plugin_option, read_text, registry, shown
 from bayplan.cli.plugin_timeout_option import plugin_timeout_option
 from bayplan.cli.private_files import state_folder, write_private
@@ -20,6 +21,7 @@ from bayplan.cli.private_files import state_folder, write_private
 if TYPE_CHECKING:
     from bayplan.apiserver.cluster import Cluster
     from bayplan.apiserver.simulation.simulated_devices import SimulatedDevices
+    from bayplan.release import Release
 
 WORDS: Final = "bayplan.cli.up.words"
 #: The first line of a kubeconfig that bayplan wrote and may overwrite.
@@ -50,6 +52,11 @@ class _UpCommand(click.Command):
     multiple=True,
     metavar="NAME=COUNT|FILE",
     help="Devices of every node, as in gpu=8, or a YAML file that describes them. Repeatable.",
+)
+@click.option(
+    "--kubernetes",
+    metavar="VERSION",
+    help="The release of Kubernetes that the cluster speaks and its scheduler follows: 1.36 or 1.37.",
 )
 @click.option("--config", "config_file", type=FILE, metavar="FILE", help="The scheduler's configuration.")
 @plugin_option
@@ -149,7 +156,7 @@ def _cluster(given: dict[str, Any]) -> Callable[[], Cluster]:
     from bayplan.apiserver.simulation.manifest_applier import read_manifests
     from bayplan.apiserver.simulation.simulated_nodes import read_nodes
 
-    known = registry(given["plugins"])
+    known = registry(given["plugins"], _release(given["kubernetes"]))
     configuration = Configuration.of_file(given["config_file"])
     nodes: Any = given["nodes"]
     nodes = int(nodes) if nodes.isdigit() else read_nodes(read_text(nodes), shown(nodes))
@@ -167,6 +174,10 @@ def _cluster(given: dict[str, Any]) -> Callable[[], Cluster]:
         data=given["data"],
         listen=(given["host"], given["port"]),
     )
+
+
+def _release(version: str | None) -> Release | None:
+    return None if version is None else chosen_release(version, "--kubernetes")
 
 
 def _devices(given: Sequence[str]) -> list[SimulatedDevices]:

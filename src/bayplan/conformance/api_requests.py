@@ -19,6 +19,7 @@ from bayplan.apiserver.transport.api_messages import ApiRequest, ApiResponse, Us
 from bayplan.conformance import Context
 from bayplan.conformance.report import ABSENT, Difference, compare
 from bayplan.conformance.response_normalization import normalised, normalised_events, normalised_text
+from bayplan.release import Release
 
 #: 15 November 2026, when the recordings were made.
 RECORDED_AT = 1_794_700_000.0
@@ -37,8 +38,7 @@ _QUOTED = re.compile(
 
 def verify(line: dict[str, Any], context: Context) -> Iterator[tuple[str, list[Difference]]]:
     """Each request is a step."""
-    del context  # no plugins here
-    exchange = _Exchange()
+    exchange = _Exchange(context.catalogue.release)
     for number, step in enumerate(line["steps"]):
         if "sleep" in step:
             exchange.sleep(step["sleep"])
@@ -66,9 +66,9 @@ class _JumpingClock:
 class _Exchange:
     """A separate server, and its responses so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, release: Release) -> None:
         self._clock = _JumpingClock(RECORDED_AT)
-        self._server = ApiServer(self._clock, disabled_admission=SWITCHED_OFF)
+        self._server = ApiServer(self._clock, disabled_admission=SWITCHED_OFF, release=release)
         self._answers: dict[int, Any] = {}
 
     def sleep(self, seconds: float) -> None:

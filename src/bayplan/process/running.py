@@ -33,6 +33,7 @@ from bayplan.observe import klog
 from bayplan.observe.health import Check
 from bayplan.process.background_loop import BackgroundLoop
 from bayplan.process.event_loops import new_event_loop
+from bayplan.process.followed_release import ask_release
 from bayplan.process.garbage_collection import GcTuner
 from bayplan.process.inspection import Inspections
 from bayplan.process.observability import (
@@ -53,6 +54,7 @@ from bayplan.version import __version__
 if TYPE_CHECKING:
     from bayplan.config import Loaded
     from bayplan.framework import Registry
+    from bayplan.release import Release
 
 log = klog.get_logger("bayplan.process")
 
@@ -70,20 +72,32 @@ def main(
     settings: Settings,
     *,
     reload: Callable[[Registry], Loaded] | None = None,
+    configure: Callable[[Release], tuple[Loaded, Registry, Settings]] | None = None,
 ) -> int:
     """Run until a signal, or until the lease is lost; returns the exit status. *reload*: enables the
-    `Reloader`."""
+    `Reloader`. *configure*: follow the release of the API server, with what this returns for it."""
     of_log = settings.log
     verbosity = klog.set_up(
         of_log.verbosity, form=of_log.form, modules=of_log.modules, split_stream=of_log.split_stream
     )
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         try:
+            if configure is not None:
+                release = runner.run(_server_release(settings))
+                if release is not loaded.release:
+                    loaded, registry, settings = configure(release)
             running = run(loaded, registry, settings, verbosity, reload=reload, collector=GcTuner())
             return runner.run(running)
         except (AccessError, ServingError) as error:
             print(f"Error: {error}", file=sys.stderr)
             return EXIT_FAILED
+
+
+async def _server_release(settings: Settings) -> Release:
+    followed = await ask_release(load_access(settings.kubeconfig, master=settings.master))
+    if followed.warning:
+        log.error(None, f"Warning: {followed.warning}")
+    return followed.release
 
 
 async def run(

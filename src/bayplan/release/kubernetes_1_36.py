@@ -230,6 +230,7 @@ _OFF_BY_DEFAULT: Final = "is alpha in Kubernetes 1.36 and off by default; leave 
 
 KUBERNETES_1_36: Final = Release(
     version="1.36.4",
+    min_compatibility=("1.35", "1.36"),
     default_plugins=DEFAULT_PLUGINS,
     gates=GATES,
     gate_dependencies=GATE_DEPENDENCIES,

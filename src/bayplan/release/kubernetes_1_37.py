@@ -145,6 +145,7 @@ _OFF_BY_DEFAULT: Final = "is off by default in Kubernetes 1.37; leave it out"
 
 KUBERNETES_1_37: Final = Release(
     version="1.37.1",
+    min_compatibility=("1.36",),  # with 1.37 DRAFractionalCapacityRange would be on
     default_plugins=DEFAULT_PLUGINS,
     gates=GATES,
     gate_dependencies=GATE_DEPENDENCIES,

@@ -16,6 +16,8 @@ class Release:
 
     #: The patch release whose kube-scheduler and kube-apiserver were recorded, without a `v`.
     version: str
+    #: The values of --min-compatibility-version with which the gates have the defaults below.
+    min_compatibility: tuple[str, ...]
     #: What every profile starts with, in kube-scheduler's order, with weights (0: no weight given).
     default_plugins: tuple[tuple[str, int], ...]
     #: As kube-scheduler reports them in kubernetes_feature_enabled.

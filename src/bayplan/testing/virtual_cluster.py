@@ -18,6 +18,7 @@ from bayplan.apiserver.virtual_time import LoopClock, VirtualTimeLoop
 from bayplan.framework import Plugin
 from bayplan.model import KubeObject, Node, Pod
 from bayplan.model.kube_object import condition_of
+from bayplan.release import DEFAULT, Release
 from bayplan.testing.harness import prepared
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ T = TypeVar("T")
 class VirtualCluster:
     """See the module's text.
 
-    *plugins*, *only* and *configuration* are those of `Harness`, *options* go to `Cluster`. A plugin given as
-    `file.py:Class` is loaded anew when the file changes.
+    *plugins*, *only*, *configuration* and *release* are those of `Harness`, *options* go to `Cluster`. A plugin
+    given as `file.py:Class` is loaded anew when the file changes.
     """
 
     def __init__(
@@ -40,10 +41,11 @@ class VirtualCluster:
         plugins: Iterable[type[Plugin] | str] = (),
         only: bool = False,
         configuration: str | None = None,
+        release: str | Release = DEFAULT,
         seed: int = 0,
         **options: Any,
     ) -> None:
-        registry, read = prepared(plugins, configuration, only=only)
+        registry, read = prepared(plugins, configuration, only=only, release=release)
         options |= {"configuration": read(registry), "registry": registry, "reload": read}
         self._runner = asyncio.Runner(loop_factory=VirtualTimeLoop)
         given = nodes if isinstance(nodes, int) else [_as_created(node) for node in nodes]

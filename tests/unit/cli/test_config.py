@@ -14,6 +14,7 @@ from bayplan.cli.demo import CONFIGURATION, PLUGIN
 
 V1 = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 BETA = "apiVersion: kubescheduler.config.k8s.io/v1beta2\nkind: KubeSchedulerConfiguration\n"
+RELEASES = ("1.36", "1.37")
 POLICY = '{"apiVersion": "v1", "kind": "Policy", "predicates": [{"name": "PodFitsResources"}], "priorities": []}'
 
 
@@ -41,6 +42,23 @@ def test_shows_the_default_configuration() -> None:
     assert shown["kind"] == "KubeSchedulerConfiguration"
     assert shown["leaderElection"]["leaseDuration"] == "15s"
     assert shown["profiles"][0]["schedulerName"] == "default-scheduler"
+
+
+def test_shows_the_defaults_of_a_release() -> None:
+    """NodeName comes first in 1.37, and pod groups have an extension point."""
+    older, newer = (json.loads(run("show", "--emulated-version", each, "-o", "json").stdout) for each in RELEASES)
+
+    plugins = [each["profiles"][0]["plugins"] for each in (older, newer)]
+    assert ["podGroupPostFilter" in each for each in plugins] == [False, True]
+    assert [each["multiPoint"]["enabled"][2]["name"] for each in plugins] == ["NodeUnschedulable", "NodeName"]
+
+
+def test_checks_against_a_release(tmp_path: Path) -> None:
+    """What is valid in one release may be unknown in another; others are refused."""
+    file = write(tmp_path, V1 + "profiles: [{plugins: {podGroupPostFilter: {}}}]\n")
+
+    assert [run("check", file, "--emulated-version", each).exit_code for each in RELEASES] == [1, 0]
+    assert "supported are 1.36 and 1.37" in run("check", file, "--emulated-version", "1.2").stderr
 
 
 def test_what_is_shown_loads_again(tmp_path: Path) -> None:
@@ -240,6 +258,15 @@ def test_migrates_a_policy(tmp_path: Path) -> None:
 
     assert result.stdout == run("migrate", file).stdout
     assert run("check", "-", stdin=result.stdout).exit_code == 0
+
+
+def test_migrate_tells_what_the_newest_release_changes() -> None:
+    """As comments at the end: what is printed is still a configuration."""
+    output = run("migrate", "-", stdin=V1).stdout
+
+    assert "# From Kubernetes 1.36 to 1.37:\n" in output
+    assert "# - profile default-scheduler: filter: NodeName runs before NodeUnschedulable\n" in output
+    assert yaml.safe_load(output) == yaml.safe_load(V1)
 
 
 def test_migrate_refuses_what_it_cannot_read(tmp_path: Path) -> None:

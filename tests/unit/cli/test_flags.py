@@ -164,6 +164,14 @@ def test_wrong_values_are_refused(kind: str, text: str) -> None:
         (["--tls-cipher-suites=ROT13"], "ROT13 is not supported"),
         (["--leader-elect-resource-lock=configmaps"], "use leases"),
         (
+            ["--emulated-version=1.36,1.37"],
+            "--emulated-version=1.36,1.37 is refused: give one version",
+        ),
+        (
+            ["--emulated-version=1.37", "--min-compatibility-version=1.37"],
+            "--min-compatibility-version=1.37 is refused: for Kubernetes 1.37 it is 1.36",
+        ),
+        (
             ["--emulated-version=1.35"],
             "--emulated-version=1.35 is refused: Kubernetes 1.35 is not supported; supported are 1.36 and 1.37",
         ),

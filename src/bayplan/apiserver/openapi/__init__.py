@@ -17,8 +17,8 @@ from bayplan.apiserver.openapi.openapi_paths import OpenApiPaths
 from bayplan.apiserver.registry.api_resources import ApiResource, ResourceTable
 from bayplan.apiserver.schema.schemas import Json, Schemas
 from bayplan.apiserver.transport.api_messages import ApiRequest, ApiResponse
+from bayplan.release import DEFAULT, Release
 
-_INFO: Final = {"title": "Kubernetes", "version": "1.36"}
 _PREFIX: Final = "/openapi/"
 _INDEX: Final = "/openapi/v3"
 _V2: Final = "/openapi/v2"
@@ -32,8 +32,15 @@ CustomSchema = Callable[[ApiResource], Json]
 class OpenApi:
     """Serves `/openapi/v2`, `/openapi/v3` and the paths below it."""
 
-    def __init__(self, table: ResourceTable, schemas: Schemas, custom_schema: CustomSchema) -> None:
+    def __init__(
+        self,
+        table: ResourceTable,
+        schemas: Schemas,
+        custom_schema: CustomSchema,
+        release: Release = DEFAULT,
+    ) -> None:
         self._table = table
+        self._info = {"title": "Kubernetes", "version": release.minor}
         self._schemas = schemas
         self._custom_schema = custom_schema
         self._components = {version: OpenApiComponents(schemas, version) for version in PLACES}
@@ -98,12 +105,12 @@ class OpenApi:
 
     def _group_version(self, place: str) -> Json:
         paths, definitions = self._described(self._places()[place], 3)
-        return {"openapi": "3.0.0", "info": _INFO, "paths": paths, "components": {"schemas": definitions}}
+        return {"openapi": "3.0.0", "info": self._info, "paths": paths, "components": {"schemas": definitions}}
 
     def _swagger(self) -> Json:
         # Operations have another form in v2; its readers only look for definitions.
         _, definitions = self._described(list(self._table), 2)
-        return {"swagger": "2.0", "info": _INFO, "paths": {}, "definitions": definitions}
+        return {"swagger": "2.0", "info": self._info, "paths": {}, "definitions": definitions}
 
     def _described(self, resources: list[ApiResource], version: int) -> tuple[Json, Json]:
         paths: Json = {}

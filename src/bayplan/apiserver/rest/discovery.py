@@ -10,12 +10,10 @@ import msgspec
 
 from bayplan.apiserver.registry.api_resources import ApiResource, ResourceTable
 from bayplan.apiserver.transport.api_messages import ApiRequest, ApiResponse
-from bayplan.release import DEFAULT
+from bayplan.release import DEFAULT, Release
 
 Json = dict[str, Any]
 
-#: The Kubernetes release whose API is served.
-KUBERNETES_VERSION: Final = f"v{DEFAULT.version}"
 _AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _READ_WRITE: Final = ("get", "patch", "update")
 _CREATE: Final = ("create",)
@@ -36,8 +34,9 @@ _STAGES: Final = {"alpha": 0, "beta": 1, None: 2}
 class Discovery:
     """Serves `/api`, `/apis` and the paths below them down to the resources, and `/version`."""
 
-    def __init__(self, table: ResourceTable) -> None:
+    def __init__(self, table: ResourceTable, release: Release = DEFAULT) -> None:
         self._table = table
+        self._release = release
         self._generation = -1
         self._documents: dict[str, bytes] = {}
 
@@ -55,7 +54,7 @@ class Discovery:
     def _all(self) -> Iterator[tuple[str, Json]]:
         groups = self._groups()
         core, named = groups.pop("", {}), groups
-        yield "/version", _version()
+        yield "/version", _version(self._release)
         yield "/api", {"kind": "APIVersions", "versions": [*core], "serverAddressByClientCIDRs": []}
         yield f"/api {_AGGREGATED}", _aggregated({"": core} if core else {})
         yield (
@@ -173,8 +172,8 @@ def _response_kind(resource: ApiResource, group: str, version: str, kind: str) -
     return {"group": group, "version": version, "kind": kind or resource.kind}
 
 
-def _version() -> Json:
-    major, minor, _ = KUBERNETES_VERSION.removeprefix("v").split(".")
+def _version(release: Release) -> Json:
+    major, minor = release.minor.split(".")
     return {
         "major": major,
         "minor": minor,
@@ -182,7 +181,7 @@ def _version() -> Json:
         "emulationMinor": minor,
         "minCompatibilityMajor": major,
         "minCompatibilityMinor": str(int(minor) - 1),
-        "gitVersion": KUBERNETES_VERSION,
+        "gitVersion": f"v{release.version}",
         "gitCommit": "",
         "gitTreeState": "",
         "buildDate": "1970-01-01T00:00:00Z",

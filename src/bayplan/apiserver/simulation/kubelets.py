@@ -25,7 +25,7 @@ from bayplan.framework import Clock
 from bayplan.model import Node
 from bayplan.model.kube_object import condition_of
 from bayplan.model.times import format_micro_time, format_time, time_of
-from bayplan.release import DEFAULT
+from bayplan.release import DEFAULT, Release
 from bayplan.watch.informers import InformerFactory
 
 SIMULATE: Final = "bayplan.dev/simulate"
@@ -61,8 +61,14 @@ class Kubelets(Controller):
     name = "kubelet"
 
     def __init__(
-        self, client: KubeClient, informers: InformerFactory, clock: Clock, pace: Pace | None = None
+        self,
+        client: KubeClient,
+        informers: InformerFactory,
+        clock: Clock,
+        pace: Pace | None = None,
+        release: Release = DEFAULT,
     ) -> None:
+        self._node_info = {**NODE_INFO, "kubeletVersion": f"v{release.version}"}
         self._pace = pace if pace is not None else Pace()
         self._addresses = itertools.count(1)
         #: Pod uid → when it was first seen on its node.
@@ -156,7 +162,7 @@ class Kubelets(Controller):
             {"type": type, "status": "False", "reason": reason, "message": message, **times}
             for type, reason, message in HEALTHY
         ]
-        status: Object = {"conditions": conditions, "nodeInfo": NODE_INFO}
+        status: Object = {"conditions": conditions, "nodeInfo": self._node_info}
         if not node.status.allocatable:
             capacity = dict(node.status.capacity) or DEFAULT_CAPACITY
             status |= {"capacity": capacity, "allocatable": capacity}
@@ -316,7 +322,6 @@ NODE_INFO: Final = {
     "containerRuntimeVersion": "bayplan://simulated",
     "kernelVersion": "simulated",
     "kubeProxyVersion": "",
-    "kubeletVersion": f"v{DEFAULT.version}",
     "machineID": "",
     "operatingSystem": "linux",
     "osImage": "Bayplan simulated node",

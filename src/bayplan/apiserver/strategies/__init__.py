@@ -42,12 +42,13 @@ from bayplan.apiserver.strategies.workloads import (
     ReplicationControllerStrategy,
     StatefulSetStrategy,
 )
+from bayplan.release import Release
 
 __all__ = ["built_in_strategies"]
 
 
 def built_in_strategies(
-    now: Callable[[], str], device_access: DeviceAccess
+    now: Callable[[], str], device_access: DeviceAccess, release: Release
 ) -> Callable[[ApiResource], RestStrategy]:
     """Group and plural → strategy; `now` is the current time as metadata writes it."""
     plain = RestStrategy()
@@ -69,7 +70,7 @@ def built_in_strategies(
         ("", "replicationcontrollers"): ReplicationControllerStrategy(),
         ("apps", "deployments"): DeploymentStrategy(),
         ("apps", "replicasets"): ReplicaSetStrategy(),
-        ("apps", "statefulsets"): StatefulSetStrategy(),
+        ("apps", "statefulsets"): StatefulSetStrategy(release),
         ("apps", "daemonsets"): DaemonSetStrategy(),
         ("batch", "jobs"): JobStrategy(),
         ("batch", "cronjobs"): CronJobStrategy(),

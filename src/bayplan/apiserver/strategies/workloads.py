@@ -23,6 +23,7 @@ from bayplan.apiserver.validation.field_errors import (
 )
 from bayplan.apiserver.validation.name_validation import label_errors
 from bayplan.apiserver.validation.selector_validation import matches, selector_causes
+from bayplan.release import Release
 
 _PERCENT = re.compile(r"\d+%")
 _TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
@@ -295,6 +296,9 @@ class StatefulSetStrategy(WorkloadStrategy):
     among_replicas = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
     ready_in_words = "status.readyReplicas"
 
+    def __init__(self, release: Release) -> None:
+        self._has_max_unavailable = release.is_enabled("MaxUnavailableStatefulSet")
+
     def name_errors(self, name: str, *, prefix: bool) -> list[str]:
         return label_errors(name, prefix=prefix)
 
@@ -308,6 +312,8 @@ class StatefulSetStrategy(WorkloadStrategy):
             strategy.setdefault("rollingUpdate", {})
         if strategy["type"] == "RollingUpdate" and "rollingUpdate" in strategy:
             strategy["rollingUpdate"].setdefault("partition", 0)
+            if self._has_max_unavailable:
+                strategy["rollingUpdate"].setdefault("maxUnavailable", 1)
         retention = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
         for key in ("whenDeleted", "whenScaled"):
             if not retention.get(key):
@@ -322,11 +328,11 @@ class StatefulSetStrategy(WorkloadStrategy):
 
     def prepare_create(self, obj: Object) -> None:
         super().prepare_create(obj)
-        _drop_max_unavailable(obj)
+        self._drop_gated(obj)
 
     def prepare_update(self, new: Object, old: Object) -> None:
         super().prepare_update(new, old)
-        _drop_max_unavailable(new)
+        self._drop_gated(new)
 
     def validate(self, obj: Object) -> list[StatusCause]:
         spec = obj.get("spec", {})
@@ -371,10 +377,9 @@ class StatefulSetStrategy(WorkloadStrategy):
             found.append(forbidden("spec", text))
         return found
 
-
-def _drop_max_unavailable(obj: Object) -> None:
-    """Off by default in 1.36: the field is dropped."""
-    obj["spec"].get("updateStrategy", {}).get("rollingUpdate", {}).pop("maxUnavailable", None)
+    def _drop_gated(self, obj: Object) -> None:
+        if not self._has_max_unavailable:
+            obj["spec"].get("updateStrategy", {}).get("rollingUpdate", {}).pop("maxUnavailable", None)
 
 
 def _set_strategy_causes(spec: Object) -> Iterator[StatusCause]:

@@ -6,18 +6,21 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bayplan.cli.emulated_version_option import emulated_version_option
 from bayplan.cli.inputs import FILE, plugin_option, policy_option, read_text, registry, shown, warning_line
 
 if TYPE_CHECKING:
     from bayplan.config import Loaded
     from bayplan.framework import Registry
+    from bayplan.release import Release
 
 
 @click.command(name="check")
 @click.argument("files", nargs=-1, metavar="FILE...", type=FILE)
 @plugin_option
 @policy_option
-def command(files: tuple[str, ...], plugins: tuple[str, ...], policy: str | None) -> None:
+@emulated_version_option("The release of Kubernetes to check against:")
+def command(files: tuple[str, ...], plugins: tuple[str, ...], policy: str | None, release: Release | None) -> None:
     """Report every error in a configuration.
 
     One line per error: file, line, path, the error and a suggested fix. FILE may be an older version or a
@@ -27,7 +30,7 @@ def command(files: tuple[str, ...], plugins: tuple[str, ...], policy: str | None
         files = (*files, policy)
     if not files:
         raise click.UsageError("Missing argument 'FILE...'.")
-    results = [check(file, registry(plugins)) for file in files]
+    results = [check(file, registry(plugins, release)) for file in files]
     raise SystemExit(0 if all(results) else 1)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import click
 
 from bayplan.cli.inputs import FILE, read_text, refuse, shown
@@ -15,7 +17,8 @@ def command(file: str | None, policy: str | None) -> None:
 
     FILE is a KubeSchedulerConfiguration v1beta1, v1beta2 or v1beta3, or a Policy; "-" is standard input.
     Everything that changed or has no equivalent gets a comment. Errors that are also errors in v1 are not
-    corrected: run `bayplan config check` on the result.
+    corrected: run `bayplan config check` on the result. Comments at the end tell what the newest release of
+    Kubernetes makes of the configuration that the one before did not.
     """
     from bayplan import config
 
@@ -28,3 +31,20 @@ def command(file: str | None, policy: str | None) -> None:
     except config.ConfigError as error:
         refuse(error)
     click.echo(migrated, nl=False)
+    for line in _comments(migrated, shown(source)):
+        click.echo(f"# {line}")
+
+
+def _comments(text: str, source: str) -> Iterator[str]:
+    """What changes from the release before the newest one to the newest."""
+    from bayplan.config.release_changes import release_changes
+    from bayplan.release import SUPPORTED
+    from bayplan.scheduler import default_registry
+
+    older, newer = list(SUPPORTED.values())[-2:]
+    changes = release_changes(
+        text, source=source, older=default_registry(release=older), newer=default_registry(release=newer)
+    )
+    if changes:
+        yield f"From {older} to {newer.minor}:"
+        yield from (f"- {change}" for change in changes)

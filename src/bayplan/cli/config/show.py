@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bayplan.cli.emulated_version_option import emulated_version_option
 from bayplan.cli.inputs import FILE, load, plugin_option, policy_option, registry
 from bayplan.cli.tables import print_heading, print_table
 
 if TYPE_CHECKING:
     from bayplan.config import EnabledPlugin, ExpandedProfile
+    from bayplan.release import Release
 
 
 @click.command(name="show")
@@ -22,8 +24,14 @@ if TYPE_CHECKING:
 @click.option("--expanded", is_flag=True, help="Per profile and extension point: the plugins in order.")
 @plugin_option
 @policy_option
+@emulated_version_option("The release of Kubernetes whose defaults are shown:")
 def command(
-    file: str | None, output: str | None, expanded: bool, plugins: tuple[str, ...], policy: str | None
+    file: str | None,
+    output: str | None,
+    expanded: bool,
+    plugins: tuple[str, ...],
+    policy: str | None,
+    release: Release | None,
 ) -> None:
     """Print the effective configuration, with all defaults, in kube-scheduler's own form.
 
@@ -34,7 +42,7 @@ def command(
 
     if file is not None and policy is not None:
         raise click.UsageError("give FILE or --policy-config-file, not both")
-    known = registry(plugins)
+    known = registry(plugins, release)
     source = file if file is not None else policy
     loaded = load(source, known) if source is not None else config.default(known)
     if expanded and output is None:

@@ -1,7 +1,7 @@
 """The flags of `bayplan run`: those of kube-scheduler, and how Bayplan treats each.
 
 A flag is honoured, or accepted without effect if it makes no sense here, or refused with a reason. docs/flags.md
-shows this table, and a test compares it with the flags of kube-scheduler 1.36.
+shows this table, and a test compares it with the flags of kube-scheduler.
 """
 
 from __future__ import annotations
@@ -62,15 +62,20 @@ FLAGS: Final[tuple[Flag, ...]] = (
             "colonSeparatedMultimapStringString",
             "Name=true or Name=false, several with commas.",
             metavar="GATES",
-            note="gates of the scheduler keep their default in 1.36; gates of other components are accepted",
+            note="gates of the scheduler keep the default of the release; gates of other components are accepted",
         ),
         flag(
             "emulated-version",
             "strings",
-            "1.36, the version that Bayplan implements.",
+            "The release of Kubernetes to follow, 1.36 or 1.37; by default that of the API server.",
             note="other versions are refused",
         ),
-        flag("min-compatibility-version", "strings", "1.36 or 1.35.", note="other versions are refused"),
+        flag(
+            "min-compatibility-version",
+            "strings",
+            "The release before the emulated one.",
+            note="other versions are refused",
+        ),
     ),
     *group_of(
         "Metrics",

@@ -17,7 +17,7 @@ from bayplan.config.types import LeaderElectionConfiguration
 from bayplan.config.validate import validate_configuration
 from bayplan.observe.klog import VModule
 from bayplan.process import AccessSettings, LogSettings, Settings
-from bayplan.release import DEFAULT, SUPPORTED, Release
+from bayplan.release import Release
 from bayplan.server import ServingOptions
 from bayplan.server.serving_certificates import CIPHERS, TLS13_CIPHERS, VERSIONS
 
@@ -46,12 +46,6 @@ class FlagValues:
         self._one_of("logging-format", _LOG_FORMS)
         self._one_of("tls-min-version", ("", *VERSIONS), ", the lowest version that is served")
         self._one_of("leader-elect-resource-lock", ("leases",))
-        for version in self["min-compatibility-version"]:
-            known = ("1.35", *SUPPORTED)
-            if version.rpartition("=")[2] not in known:
-                raise click.UsageError(
-                    f"--min-compatibility-version={version} is refused; use one of {', '.join(known)}"
-                )
         for suite in self["tls-cipher-suites"]:
             if suite not in CIPHERS and suite not in TLS13_CIPHERS:
                 raise click.UsageError(
@@ -132,11 +126,23 @@ class FlagValues:
             split_stream=self[f"log-{form}-split-stream"],
         )
 
-    def release(self) -> Release:
-        """The release to follow, as --emulated-version says or the default one, with its feature gates as set."""
-        release = DEFAULT
-        for version in self["emulated-version"]:
-            release = chosen_release(version)
+    def emulated_release(self) -> Release | None:
+        """The release of --emulated-version; None if it is not given."""
+        versions = self["emulated-version"]
+        if len(versions) > 1:
+            raise click.UsageError(f"--emulated-version={','.join(versions)} is refused: give one version")
+        return chosen_release(versions[0]) if versions else None
+
+    def with_gates(self, release: Release) -> Release:
+        """The release with its feature gates as they are set."""
+        for version in self["min-compatibility-version"]:
+            if version.rpartition("=")[2] not in release.min_compatibility:
+                known = " or ".join(release.min_compatibility)
+                raise click.UsageError(
+                    f"--min-compatibility-version={version} is refused: for {release} it is {known}"
+                )
+        if not self["feature-gates"]:
+            return release
         try:
             return release.with_gate_flags(self["feature-gates"])
         except ValueError as error:
