@@ -50,7 +50,6 @@ SAME_CLASSES: Mapping[str, str] = {
     "Plugin": "config: a plugin's entry in a profile; framework: the base class",
     "WaitingPod": "framework: the protocol that plugins see; core: the implementation",
     "WaitingPods": "the same",
-    "_Parser": "apiserver/storage: of selectors; cel/syntax: of expressions",
     "Victims": "framework: of a preemption; extender: the same on the wire, as in Kubernetes",
 }
 

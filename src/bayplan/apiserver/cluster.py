@@ -155,7 +155,10 @@ class Cluster:
         )
 
     async def _start_scheduler(self) -> None:
-        self._run(await self.synced_scheduler(self._new_client(), self._stop), "scheduler")
+        scheduling = await self.synced_scheduler(self._new_client(), self._stop)
+        if self.scheduler is not None:
+            self._stack.push_async_callback(self.scheduler.close)
+        self._run(scheduling, "scheduler")
 
     async def synced_scheduler(self, client: KubeClient, stop: asyncio.Event) -> Coroutine[Any, Any, None]:
         """The scheduler, which has read the cluster with *client*: what remains is to run it, until *stop*.

@@ -60,6 +60,8 @@ class ClusterProcess:
             self._background.close()
 
     def _ask_to_stop(self) -> None:
+        if self._cluster is not None and self._cluster.scheduler is not None:
+            self._cluster.scheduler.ask_to_stop()
         self._watchdog.stop_asked()
         self._loop.call_soon_threadsafe(self._stop.set)
 

@@ -1,7 +1,8 @@
 """Virtual time for simulations: an event loop that never waits, and the clock that goes with it.
 
 When nothing is left to do at this instant, the loop's time jumps to the next timer. A day of a cluster takes as
-long as its decisions take to compute. There are no sockets: the cluster must be in the same process.
+long as its decisions take to compute. There are no sockets: the cluster must be in the same process. While a
+thread works for the loop (`asyncio.to_thread`), time stands still.
 """
 
 from __future__ import annotations
@@ -27,9 +28,11 @@ class _JumpingSelector(selectors.DefaultSelector):
     def __init__(self) -> None:
         super().__init__()
         self.time = 0.0
+        #: Threads that work for the loop.
+        self.n_threads = 0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        ready = super().select(0)
+        ready = super().select(0 if not self.n_threads or timeout == 0 else None)
         if not ready and timeout is None:
             raise DeadlockError("nothing is left to do and no timer is set")
         if not ready and timeout is not None and timeout > 0:
@@ -46,6 +49,17 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self._jumping.time
+
+    def run_in_executor(  # type: ignore[override]  # the same for any function
+        self, executor: Any, func: Any, *args: Any
+    ) -> asyncio.Future[Any]:
+        running = super().run_in_executor(executor, func, *args)
+        self._jumping.n_threads += 1
+        running.add_done_callback(self._thread_ended)
+        return running
+
+    def _thread_ended(self, ended: asyncio.Future[Any]) -> None:
+        self._jumping.n_threads -= 1
 
 
 class LoopClock:

@@ -1,18 +1,18 @@
-"""Stores of API objects by kind, other than the pods and nodes in the cache: what plugins read through listers.
+"""Stores of API objects, other than the pods and nodes in the cache: what plugins read through informers.
 
-In: objects as the watch (or a test, or a replay) shows them. Out: listers, and callbacks on every change.
+In: objects as the watch (or a test, or a replay) shows them. Out: listers, and callbacks on every change. There is
+one store for each selection of objects that a plugin has asked for: all objects of a resource, or some of them.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Generic, TypeVar, cast
 
 from bayplan.framework.calls import contain
-from bayplan.model import KubeObject, Pod, ResourceClaim
+from bayplan.framework.object_selection import ObjectSelection
+from bayplan.model import KubeObject, Pod, ResourceClaim, kind_of
 
 logger = logging.getLogger("bayplan.cache")
 
@@ -23,11 +23,13 @@ BUSY_KINDS: Final[frozenset[type[Any]]] = frozenset((Pod, ResourceClaim))
 
 
 class ObjectStore(Generic[T]):
-    """The objects of one kind; implements `framework.Lister`."""
+    """The objects of one selection; implements `framework.Lister`."""
 
     def __init__(self, on_change: Callable[[], None] | None) -> None:
         self._by_key: dict[tuple[str, str], T] = {}
         self._on_change = on_change
+        #: Each with its owner.
+        self._callbacks: list[tuple[object, Callable[[Any, Any], None]]] = []
 
     def get(self, name: str, namespace: str = "") -> T | None:
         return self._by_key.get((namespace, name))
@@ -43,99 +45,154 @@ class ObjectStore(Generic[T]):
             self._on_change()
         old = self._by_key.get((namespace, name))
         self._by_key[namespace, name] = value
+        for owner, callback in self._callbacks:
+            _tell(owner, callback, old, value)
         return old
 
     def remove(self, namespace: str, name: str) -> T | None:
         if self._on_change is not None:
             self._on_change()
-        return self._by_key.pop((namespace, name), None)
+        old = self._by_key.pop((namespace, name), None)
+        if old is not None:
+            for owner, callback in self._callbacks:
+                _tell(owner, callback, old, None)
+        return old
+
+    def subscribe(self, owner: object, callback: Callable[[Any, Any], None], *, replay: bool = False) -> None:
+        """Call *callback* on every change; with *replay*, also for the objects that are already there."""
+        # A new list: a callback may subscribe another one.
+        self._callbacks = [*self._callbacks, (owner, callback)]
+        for value in self.list() if replay else ():
+            _tell(owner, callback, None, value)
+
+    def unsubscribe(self, owner: object) -> None:
+        self._callbacks = [each for each in self._callbacks if each[0] != owner]
+
+    def replay_to(self, owner: object) -> None:
+        """Call the callbacks of *owner* for every object, as if it were created now."""
+        own = [callback for whose, callback in self._callbacks if whose == owner]
+        for value in self.list() if own else ():
+            for callback in own:
+                _tell(owner, callback, None, value)
 
 
 class ObjectStores:
-    """A store for each kind; implements `framework.Informers`."""
+    """A store for each kind, each custom resource and each selection of objects."""
 
     def __init__(self) -> None:
         self._stores: dict[type[Any], ObjectStore[Any]] = {}
-        self._custom: defaultdict[tuple[str, str], ObjectStore[dict[str, Any]]] = defaultdict(self._new_store)
-        #: Kind → callbacks, each with its owner.
-        self._callbacks: defaultdict[type[Any], list[tuple[object, Callable[[Any, Any], None]]]] = defaultdict(
-            list
-        )
-        self._owner: object = None
+        #: By apiVersion and plural.
+        self._custom: dict[tuple[str, str], ObjectStore[dict[str, Any]]] = {}
+        #: Of less than all objects of a resource.
+        self._selected: dict[ObjectSelection, ObjectStore[Any]] = {}
+        #: Called when something is asked for that was not before: it has to be watched.
+        self.on_request: Callable[[], None] | None = None
         #: Changes with every change of any object that is not of a busy kind.
         self.generation = 0
 
-    def _new_store(self) -> ObjectStore[Any]:
-        return ObjectStore(self._note_change)
+    def _new_store(self, kind: type[Any] | None = None) -> ObjectStore[Any]:
+        return ObjectStore(None if kind in BUSY_KINDS else self._note_change)
 
     def _note_change(self) -> None:
         self.generation += 1
 
+    # --- what is asked for --------------------------------------------------------------------------------
+
     @property
     def kinds(self) -> Sequence[type[Any]]:
         """The kinds with a lister or a callback: the ones to watch."""
-        return tuple({*self._stores, *self._callbacks})
+        return tuple(self._stores)
 
     @property
     def custom_kinds(self) -> Sequence[tuple[str, str]]:
         """The custom resources to watch: apiVersion and plural."""
         return tuple(self._custom)
 
+    @property
+    def selections(self) -> Sequence[ObjectSelection]:
+        """The parts of resources to watch."""
+        return tuple(self._selected)
+
     def is_requested(self, kind: type[Any]) -> bool:
         """Whether *kind* has a lister or a callback."""
-        return kind in self._stores or kind in self._callbacks
+        return kind in self._stores
 
     def lister(self, kind: type[T]) -> ObjectStore[T]:
         store = self._stores.get(kind)
         if store is None:
-            store = self._stores[kind] = ObjectStore(None) if kind in BUSY_KINDS else self._new_store()
+            store = self._stores[kind] = self._new_store(kind)
+            self._requested()
         return cast("ObjectStore[T]", store)
 
     def custom(self, api_version: str, plural: str) -> ObjectStore[dict[str, Any]]:
-        return self._custom[api_version, plural]
+        store = self._custom.get((api_version, plural))
+        if store is None:
+            store = self._custom[api_version, plural] = self._new_store()
+            self._requested()
+        return store
 
-    def on_change(self, kind: type[T], callback: Callable[[T | None, T | None], None]) -> None:
-        self._callbacks[kind].append((self._owner, callback))
+    def selected(self, selection: ObjectSelection) -> ObjectStore[Any]:
+        """The objects of any selection."""
+        if selection.is_whole:
+            if selection.kind is None:
+                return self.custom(selection.api_version, selection.plural)
+            return self.lister(selection.kind)
+        store = self._selected.get(selection)
+        if store is None:
+            store = self._selected[selection] = self._new_store(selection.kind)
+            self._requested()
+        return store
 
-    @contextmanager
-    def owned_by(self, owner: object) -> Iterator[None]:
-        """Callbacks registered within belong to *owner*; see `remove_callbacks`."""
-        before, self._owner = self._owner, owner
-        try:
-            yield
-        finally:
-            self._owner = before
+    def _requested(self) -> None:
+        if self.on_request is not None:
+            self.on_request()
+
+    def parts_of(self, resource: type[Any] | tuple[str, str]) -> list[ObjectSelection]:
+        """The selections of objects of a kind, or of a custom resource by apiVersion and plural."""
+        if isinstance(resource, tuple):
+            return [each for each in self._selected if each.kind is None and each[:2] == resource]
+        known = kind_of(resource)
+        return [
+            each
+            for each in self._selected
+            if each.kind is resource or (each.kind is None and each[:2] == (known.api_version, known.plural))
+        ]
+
+    # --- callbacks ----------------------------------------------------------------------------------------
+
+    def on_change(
+        self, kind: type[T], callback: Callable[[T | None, T | None], None], *, owner: object = None
+    ) -> None:
+        """See `remove_callbacks` for *owner*."""
+        self.lister(kind).subscribe(owner, callback)
+
+    def _all_stores(self) -> list[ObjectStore[Any]]:
+        return [*self._stores.values(), *self._custom.values(), *self._selected.values()]
 
     def remove_callbacks(self, owner: object) -> None:
         """Unregister the callbacks of *owner*."""
-        for kind, callbacks in self._callbacks.items():
-            self._callbacks[kind] = [each for each in callbacks if each[0] != owner]
+        for store in self._all_stores():
+            store.unsubscribe(owner)
 
     def replay_to(self, owner: object) -> None:
         """Call the callbacks of *owner* for every object that is already there, as if it were created now."""
-        for kind, callbacks in self._callbacks.items():
-            own = [callback for whose, callback in callbacks if whose == owner]
-            for value in self.lister(kind).list() if own else ():
-                for callback in own:
-                    _tell(owner, callback, None, value)
+        for store in self._all_stores():
+            store.replay_to(owner)
+
+    # --- changes ------------------------------------------------------------------------------------------
 
     def set(self, value: KubeObject) -> None:
         """Add or update an object."""
-        kind = type(value)
-        store = self._stores.get(kind)
+        store = self._stores.get(type(value))
         if store is None:
-            store = self.lister(kind)
-        old = store.set(value.namespace, value.name, value)
-        for owner, callback in self._callbacks[kind]:
-            _tell(owner, callback, old, value)
+            store = self._stores[type(value)] = self._new_store(type(value))
+        store.set(value.namespace, value.name, value)
 
     def remove(self, value: KubeObject) -> None:
         """Remove an object."""
-        kind = type(value)
-        old = self.lister(kind).remove(value.namespace, value.name)
-        if old is not None:
-            for owner, callback in self._callbacks[kind]:
-                _tell(owner, callback, old, None)
+        store = self._stores.get(type(value))
+        if store is not None:
+            store.remove(value.namespace, value.name)
 
 
 def _tell(owner: object, callback: Callable[[Any, Any], None], old: Any, new: Any) -> None:
@@ -144,6 +201,14 @@ def _tell(owner: object, callback: Callable[[Any, Any], None], old: Any, new: An
         callback(old, new)
     except BaseException as error:
         contain(error)
-        plugin = getattr(owner[1], "name", "") if isinstance(owner, tuple) else ""
         changed = new if new is not None else old
-        logger.exception("Callback raised: plugin=%s object=%s %s", plugin, type(changed).__name__, changed.key)
+        kind, key = _identify(changed)
+        logger.exception("Callback raised: plugin=%s object=%s %s", getattr(owner, "name", ""), kind, key)
+
+
+def _identify(value: Any) -> tuple[str, str]:
+    if isinstance(value, KubeObject):
+        return type(value).__name__, value.key
+    metadata = value.get("metadata", {})
+    key = "/".join(part for part in (metadata.get("namespace", ""), metadata.get("name", "")) if part)
+    return str(value.get("kind", "")), key

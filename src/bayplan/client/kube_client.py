@@ -26,6 +26,7 @@ from bayplan.client.errors import (
 from bayplan.client.flow_control import KeyedLock, Random, Retries, TokenBucket, is_throttled
 from bayplan.client.pod_status_patch import status_patch
 from bayplan.client.transport import JSON, MERGE_PATCH, STRATEGIC_PATCH, Query, Transport
+from bayplan.client.typed_requests import TypedRequests
 from bayplan.framework import Clock
 from bayplan.model import Condition, Pod
 
@@ -35,7 +36,7 @@ LEASES = "/apis/coordination.k8s.io/v1"
 logger = logging.getLogger("bayplan.client")
 
 
-class KubeClient:
+class KubeClient(TypedRequests):
     """Raises NotFoundError for a 404, ConflictError for a 409, other ClientErrors if retries have not helped."""
 
     def __init__(

@@ -8,7 +8,7 @@ earlier attempts are the same too. The replay always continues with the recorded
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 import numpy as np
@@ -21,7 +21,7 @@ from bayplan.conformance.report import Difference, compare
 from bayplan.core import Decision
 from bayplan.core.decision import condition_reason
 from bayplan.core.messages import Instruction, StartWork
-from bayplan.framework import CycleState, Status
+from bayplan.framework import Client, CycleState, Status
 from bayplan.model import Pod, PodResourceClaimStatus, ResourceClaim
 
 #: Part of the message of an attempt that made room for the next one.
@@ -41,7 +41,7 @@ def verify(line: dict[str, Any], context: Context) -> Iterator[tuple[str, list[D
 class _Scenario:
     def __init__(self, line: dict[str, Any], context: Context) -> None:
         self._claims = RecordedClaims()
-        self._cluster = RecordedCluster(line, context.catalogue, client=self._claims)
+        self._cluster = RecordedCluster(line, context.catalogue, client=cast("Client", self._claims))
         self._claims.core = self._cluster.core
 
     def verify_step(self, step: dict[str, Any]) -> Iterator[Difference]:

@@ -13,6 +13,7 @@ from typing import Final
 
 from bayplan.framework import Action, Resource
 from bayplan.model import (
+    ConfigMap,
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
@@ -30,6 +31,7 @@ from bayplan.model import (
     QuantityText,
     ResourceClaim,
     ResourceSlice,
+    Secret,
     StorageClass,
     VolumeAttachment,
 )
@@ -50,6 +52,9 @@ RESOURCES: Final[Mapping[type[KubeObject], Resource | str]] = MappingProxyType(
         DeviceClass: Resource.DEVICE_CLASS,
         PodGroup: "podgroups.v1alpha1.scheduling.x-k8s.io",
         ElasticQuota: "elasticquotas.v1alpha1.scheduling.x-k8s.io",
+        # Watched only where a plugin asks for them.
+        ConfigMap: "configmaps.v1",
+        Secret: "secrets.v1",
     }
 )
 

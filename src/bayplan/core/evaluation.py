@@ -19,6 +19,7 @@ from bayplan.framework import (
     NodeTable,
     Nominator,
     Runner,
+    ScoreOutcome,
     SearchPlan,
     Status,
 )
@@ -39,6 +40,7 @@ class ProfileEvaluation:
         self._snapshot = snapshot
         self._nominator = nominator
         self._moves: WhatIf | None = None
+        self._is_scoring = False
 
     # --- all nodes --------------------------------------------------------------------------------
 
@@ -132,6 +134,29 @@ class ProfileEvaluation:
                 if not status.is_success:
                     return status
             return self._filter_as_it_stands(scratch, pod, node_name)
+
+    # --- scores -----------------------------------------------------------------------------------
+
+    def pre_score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status:
+        return self._runner.pre_score(state, pod, nodes)
+
+    def score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> ScoreOutcome | Status:
+        if self._is_scoring:
+            raise RuntimeError(
+                "handle.evaluation is scoring already: a Score plugin cannot ask for the scores of all plugins, "
+                "its own among them"
+            )
+        self._is_scoring = True
+        try:
+            return self._runner.score_directly(state, pod, nodes)
+        finally:
+            self._is_scoring = False
+
+    def rank(self, state: CycleState, pod: Pod, nodes: NodeTable) -> ScoreOutcome | Status:
+        scratch = state.clone()
+        scratch.skip_score.clear()  # was said about other nodes
+        status = self.pre_score(scratch, pod, nodes)
+        return self.score(scratch, pod, nodes) if status.is_success else status
 
     # --- one node ---------------------------------------------------------------------------------
 

@@ -11,12 +11,13 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
 from bayplan.core.cluster_changes import object_changes, pod_changes, resource_change
+from bayplan.framework.object_selection import ObjectSelection
 from bayplan.model import KubeObject, Node, Pod
 from bayplan.observe import klog
 from bayplan.queue import ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE
 
 if TYPE_CHECKING:
-    from bayplan.cache.object_store import ObjectStores
+    from bayplan.cache.object_store import ObjectStore, ObjectStores
     from bayplan.core.parts import CoreParts
 
 log = klog.get_logger("bayplan.core")
@@ -48,6 +49,8 @@ class EventHandlers:
                 (self._objects.set if new is not None else self._objects.remove)(changed)
             self._pod_changed(cast("Pod | None", old), cast("Pod | None", new))
         elif isinstance(changed, Node):
+            if self._objects.is_requested(Node):
+                (self._objects.set if new is not None else self._objects.remove)(changed)
             self._node_changed(cast("Node | None", old), cast("Node | None", new))
         elif changed is not None:
             (self._objects.set if new is not None else self._objects.remove)(changed)
@@ -58,27 +61,35 @@ class EventHandlers:
     ) -> None:
         """A custom resource changed; plugins register for it as `plural.version.group`."""
         present = new if new is not None else old
+        if present is not None:
+            _store(self._objects.custom(api_version, plural), present, is_there=new is not None)
+            self._tell_of_resource(ObjectSelection(api_version, plural).resource, old, new)
+
+    def selected_object_changed(self, selection: ObjectSelection, old: Any, new: Any) -> None:
+        """An object of a selection that plugins have asked for changed, entered it or left it."""
+        present = new if new is not None else old
         if present is None:
             return
-        store = self._objects.custom(api_version, plural)
-        metadata = present["metadata"]
-        namespace, name = metadata.get("namespace", ""), metadata["name"]
-        if new is None:
-            store.remove(namespace, name)
+        _store(self._objects.selected(selection), present, is_there=new is not None)
+        if isinstance(present, Pod | Node):
+            return  # the queue hears of all of them anyway
+        if isinstance(present, KubeObject):
+            self._tell(old, new)
         else:
-            store.set(namespace, name, new)
-        group, _, version = api_version.rpartition("/")
-        resource = ".".join(part for part in (plural, version, group) if part)
-        event = resource_change(resource, old, new)
-        self._queue.move_all_to_active_or_backoff(event, old, new)
+            self._tell_of_resource(selection.resource, old, new)
 
-    def tell_plugins_about_pods(self) -> None:
-        """A plugin has asked for pods just now: it gets the ones that are there already."""
-        if self._objects.is_requested(Pod):
-            known = self._objects.lister(Pod)
-            for pod in self._pods.values():
-                if known.get(pod.name, pod.namespace) is not pod:
-                    self._objects.set(pod)
+    def _tell_of_resource(self, resource: str, old: object, new: object) -> None:
+        self._queue.move_all_to_active_or_backoff(resource_change(resource, old, new), old, new)
+
+    def tell_plugins_what_is_known(self) -> None:
+        """A plugin may have asked for pods or nodes just now: it gets those that are there already."""
+        nodes = (info.node for info in self._cache.snapshot().nodes)
+        for kind, values in ((Pod, self._pods.values()), (Node, nodes)):
+            if self._objects.is_requested(kind):
+                known = self._objects.lister(kind)
+                for value in list(values):
+                    if known.get(value.name, value.namespace) is not value:
+                        self._objects.set(value)
 
     def _handled(self, event: str, start: float) -> None:
         if self._observer is not None:
@@ -179,6 +190,17 @@ class EventHandlers:
         self._queue.move_all_to_active_or_backoff(
             ASSIGNED_POD_DELETE, pod, None, lambda other: other.pod.priority <= pod.priority
         )
+
+
+def _store(store: ObjectStore[Any], value: Any, *, is_there: bool) -> None:
+    if isinstance(value, KubeObject):
+        namespace, name = value.namespace, value.name
+    else:
+        namespace, name = value["metadata"].get("namespace", ""), value["metadata"]["name"]
+    if is_there:
+        store.set(namespace, name, value)
+    else:
+        store.remove(namespace, name)
 
 
 def _log_change(what: str, old: object | None, new: object | None, **pairs: object) -> None:

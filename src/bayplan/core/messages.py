@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from bayplan.framework import BindPlan, CycleState, Status
 from bayplan.framework.extenders import Extender
+from bayplan.framework.object_selection import ObjectSelection
 from bayplan.model import Condition, KubeObject, Pod
 from bayplan.observe.record import Record
 
@@ -97,6 +98,14 @@ class CustomObjectChanged(NamedTuple):
     new: dict[str, Any] | None
 
 
+class SelectedObjectChanged(NamedTuple):
+    """The same for an object of a selection that a plugin has asked for; it may leave or enter the selection."""
+
+    selection: ObjectSelection
+    old: Any
+    new: Any
+
+
 class ExtendersAnswered(NamedTuple):
     """The results of `AskExtenders`, one for each call; an exception stands for a call that failed."""
 
@@ -149,6 +158,7 @@ class PreemptionEnded(NamedTuple):
 Input: TypeAlias = (
     ObjectChanged
     | CustomObjectChanged
+    | SelectedObjectChanged
     | ExtendersAnswered
     | WaitEnded
     | PodBound

@@ -3,9 +3,10 @@ reloaded."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bayplan.core.plugin_scope import PluginScope
 from bayplan.framework import (
     Observer,
     Plugin,
@@ -20,6 +21,7 @@ from bayplan.framework.instantiation import replace_plugin
 if TYPE_CHECKING:
     from bayplan.cache.object_store import ObjectStores
     from bayplan.config import ExpandedProfile
+    from bayplan.core.background_work import BackgroundRunner
     from bayplan.core.profile_handle import ProfileHandle
     from bayplan.framework import Handle, Registration
 
@@ -27,14 +29,23 @@ if TYPE_CHECKING:
 class PluginFactory:
     """`make`, then `adopt` what was made, or `abandon` it."""
 
-    def __init__(self, handle: ProfileHandle, objects: ObjectStores, observer: Observer | None) -> None:
+    def __init__(
+        self,
+        handle: ProfileHandle,
+        objects: ObjectStores,
+        background: BackgroundRunner,
+        observer: Observer | None,
+    ) -> None:
         self.handle = handle
         self._objects = objects
+        self._background = background
         self._observer = observer
-        #: The plugins at work, by name.
+        #: The plugins at work, by name, and what each of them has asked for.
         self._present: Mapping[str, Plugin] = {}
-        #: The classes of which an instance was made since then.
-        self._fresh: list[type[Plugin]] = []
+        self._scopes: dict[type[Plugin], PluginScope] = {}
+        #: The classes of which an instance was made since then, with what it has asked for, and the instances.
+        self._fresh: dict[type[Plugin], PluginScope] = {}
+        self._made: list[Plugin] = []
 
     def make(self, profile: ExpandedProfile, registry: Registry) -> ProfilePlugins:
         """A plugin at work whose class is the same is taken as it is. PluginError if another cannot be made."""
@@ -49,28 +60,44 @@ class PluginFactory:
         old = self._present.get(cls.name)
         if type(old) is cls:
             return old
-        self._fresh.append(cls)
-        with self._objects.owned_by(self._owner(cls)):
-            if old is None:
-                return create_plugin(registration, args, handle)
-            return replace_plugin(old, registration, args, handle)
-
-    def _owner(self, cls: type[Plugin]) -> object:
-        return self.handle.profile_name, cls
+        scope = self._fresh[cls] = PluginScope(cls.name, self._objects, self._background)
+        own = self.handle.of_plugin(scope)
+        if old is None:
+            made = create_plugin(registration, args, own)
+        else:
+            made = replace_plugin(old, registration, args, own)
+        self._made.append(made)
+        return made
 
     def abandon(self) -> None:
         """What was made is not used: nobody calls it any more."""
-        for cls in self._fresh:
-            self._objects.remove_callbacks(self._owner(cls))
+        for scope in self._fresh.values():
+            scope.end()
+        for plugin in self._made:
+            self._background.close_plugin(plugin, lambda: False)
         self._fresh.clear()
+        self._made.clear()
 
-    def adopt(self, plugins: ProfilePlugins) -> None:
-        """Make these the plugins in use. The instances that they replace get no more callbacks."""
-        for name, old in self._present.items():
-            if plugins.plugins.get(name) is not old:
-                self._objects.remove_callbacks(self._owner(type(old)))
-        if self._present:
-            for cls in self._fresh:
-                self._objects.replay_to(self._owner(cls))
+    def adopt(self, plugins: ProfilePlugins) -> Sequence[Plugin]:
+        """Make these the plugins in use. The instances that they replace, which are returned, get no more
+        callbacks, and their background work ends."""
+        replaced = [old for name, old in self._present.items() if plugins.plugins.get(name) is not old]
+        for old in replaced:
+            self._scopes.pop(type(old)).end()
+        for scope in self._fresh.values():
+            if self._present:
+                self._objects.replay_to(scope)
+            scope.is_adopted = True
+        self._scopes |= self._fresh
         self._present = plugins.plugins
         self._fresh.clear()
+        self._made.clear()
+        return replaced
+
+    def close(self) -> None:
+        """The scheduler ends: so does what plugins run in the background; then the plugins are closed."""
+        for scope in self._scopes.values():
+            scope.end()
+        for plugin in self._present.values():
+            self._background.close_plugin(plugin, lambda: False)
+        self._present, self._scopes = {}, {}

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+import copy
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from bayplan.core.background_work import NoBackground
 from bayplan.core.messages import RecordEvent
+from bayplan.core.plugin_scope import PluginInformers, PluginScope
 from bayplan.model import KubeObject
 
 if TYPE_CHECKING:
     from bayplan.cache import CacheSnapshot
+    from bayplan.cache.object_store import ObjectStores
     from bayplan.core.messages import Instruction
     from bayplan.core.profile import Profile
     from bayplan.devices import DeviceManager
-    from bayplan.framework import Client, Clock, Evaluation, EventRecorder, Informers, Nominator, WaitingPods
+    from bayplan.framework import BackgroundTask, Client, Clock, Evaluation, EventRecorder, Nominator, WaitingPods
+    from bayplan.framework.extenders import Extender
     from bayplan.framework.load_metrics import LoadFeeds
     from bayplan.model import Pod
     from bayplan.release import Release
@@ -48,7 +53,7 @@ class InstructionRecorder:
 
 
 class ProfileHandle:
-    """Implements `framework.Handle`."""
+    """Implements `framework.Handle`. Each plugin has a copy of its own: see `of_plugin`."""
 
     def __init__(
         self,
@@ -58,7 +63,7 @@ class ProfileHandle:
         release: Release,
         clock: Clock,
         snapshot: CacheSnapshot,
-        informers: Informers,
+        objects: ObjectStores,
         nominator: Nominator,
         waiting_pods: WaitingPods,
         loads: LoadFeeds,
@@ -68,6 +73,8 @@ class ProfileHandle:
         is_preempting: Callable[[Pod], bool],
         devices: Callable[[], DeviceManager],
         start: Callable[[Callable[[], Coroutine[Any, Any, None]]], None],
+        extenders: Sequence[Extender] = (),
+        is_stopping: Callable[[], bool] = lambda: False,
         seed: int | None = None,
     ) -> None:
         """*profiles* has this profile as soon as its plugins are constructed."""
@@ -76,7 +83,7 @@ class ProfileHandle:
         self.clock = clock
         self.seed = seed
         self.snapshot = snapshot
-        self.informers = informers
+        self.extenders = extenders
         self.nominator = nominator
         self.waiting_pods = waiting_pods
         self.loads = loads
@@ -87,6 +94,28 @@ class ProfileHandle:
         self.start = start
         self._devices = devices
         self._profiles = profiles
+        self._objects = objects
+        self._is_stopping = is_stopping
+        self._use(PluginScope(profile_name, objects, NoBackground()))
+
+    def of_plugin(self, scope: PluginScope) -> ProfileHandle:
+        """The handle of one plugin: what it asks for and starts belongs to *scope*."""
+        own = copy.copy(self)
+        own._use(scope)
+        return own
+
+    def _use(self, scope: PluginScope) -> None:
+        self._scope = scope
+        self.informers = PluginInformers(self._objects, scope)
+
+    def spawn(
+        self, work: Coroutine[Any, Any, object] | Callable[[], Coroutine[Any, Any, object]], *, name: str = ""
+    ) -> BackgroundTask:
+        return self._scope.spawn(work, name=name)
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._scope.is_over or self._is_stopping()
 
     @property
     def devices(self) -> DeviceManager:

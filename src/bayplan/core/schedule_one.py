@@ -104,6 +104,8 @@ class ProfileScheduler:
         )
         self._feasible_nodes = FeasibleNodes(self._snapshot)
         self._tie_breaker = tie_breaker
+        #: Binding cycles under way; the driver counts them.
+        self.n_binding = 0
         #: Seeded, so that a run can be repeated.
         self._random = random.Random(seed)  # noqa: S311  a choice among equals, not a secret
 

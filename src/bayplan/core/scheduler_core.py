@@ -18,11 +18,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bayplan import config
 from bayplan.cache import Cache
 from bayplan.cache.object_store import ObjectStores
+from bayplan.core.background_work import BackgroundRunner, NoBackground
 from bayplan.core.cached_evaluator import CachedEvaluator
 from bayplan.core.decision import Decision, Failure
 from bayplan.core.evaluation import ProfileEvaluation
@@ -41,6 +43,7 @@ from bayplan.core.messages import (
     PodBound,
     PreemptionEnded,
     RecordEvent,
+    SelectedObjectChanged,
     StartWork,
     VictimEvicted,
     WaitEnded,
@@ -90,6 +93,7 @@ class SchedulerCore:
         records: Ring | None = None,
         observer: CoreObserver | None = None,
         wake: Callable[[], None] = lambda: None,
+        background: BackgroundRunner | None = None,
     ) -> None:
         """*client* is for plugins. Without *schedules_pods* pods are only mirrored: none enters the queue.
 
@@ -97,6 +101,8 @@ class SchedulerCore:
 
         *wake* is called when there may be something to do that was not there before: a pod to try, or an
         instruction emitted while the driver was not calling the core.
+
+        *background* runs what plugins spawn and closes them; without it nothing is run.
         """
         self.config = loaded.config
         self.release = loaded.release
@@ -114,6 +120,9 @@ class SchedulerCore:
         self._seed = seed
         self._observer = observer
         self._wake = wake
+        self._background = background if background is not None else NoBackground()
+        #: Whether the scheduler is about to end; plugins can ask for it.
+        self.is_stopping = False
         #: Every pod as the watch last showed it, by key.
         self.pods: dict[str, Pod] = {}
         self._instructions: list[Instruction] = []
@@ -180,6 +189,8 @@ class SchedulerCore:
             event.waiting.assumed.scheduler.wait_ended(event.waiting)
         elif isinstance(event, CustomObjectChanged):
             self._handlers.custom_object_changed(event.api_version, event.plural, event.old, event.new)
+        elif isinstance(event, SelectedObjectChanged):
+            self._handlers.selected_object_changed(event.selection, event.old, event.new)
         elif isinstance(event, OneVictimLeft):
             self.preemptions.one_victim_left(event.preemption)
         elif isinstance(event, PreemptionEnded):
@@ -294,9 +305,8 @@ class SchedulerCore:
         """Made when a plugin first asks for it, because it watches claims and slices."""
         if self._devices is None:
             devices = self._devices = DeviceManager()
-            with self.objects.owned_by(devices):
-                self.objects.on_change(ResourceClaim, devices.claims.claim_changed)
-                self.objects.on_change(ResourceSlice, devices.index.slice_changed)
+            self.objects.on_change(ResourceClaim, devices.claims.claim_changed, owner=devices)
+            self.objects.on_change(ResourceSlice, devices.index.slice_changed, owner=devices)
             self.objects.replay_to(devices)
         return self._devices
 
@@ -326,7 +336,7 @@ class SchedulerCore:
             release=self.release,
             clock=self.clock,
             snapshot=self.cache.snapshot(),
-            informers=self.objects,
+            objects=self.objects,
             nominator=self.nominator,
             waiting_pods=self.waiting_pods,
             loads=self.loads,
@@ -336,14 +346,17 @@ class SchedulerCore:
             is_preempting=self.preemptions.is_running,
             devices=self._shared_devices,
             start=self._start_work if self._schedules_pods else _discard,
+            extenders=self.extenders,
+            is_stopping=lambda: self.is_stopping,
             seed=self._seed,
         )
         observer = self._observer.observer(name) if self._observer is not None else None
-        factory = self._factories[name] = PluginFactory(handle, self.objects, observer)
-        return self._assemble(name, factory, factory.make(profile, registry))
+        factory = self._factories[name] = PluginFactory(handle, self.objects, self._background, observer)
+        plugins = factory.make(profile, registry)
+        factory.adopt(plugins)
+        return self._assemble(name, factory, plugins)
 
     def _assemble(self, name: str, factory: PluginFactory, plugins: ProfilePlugins) -> Profile:
-        factory.adopt(plugins)
         snapshot = self.cache.snapshot()
         runner = Runner(plugins)
         if self._use_caches:
@@ -387,10 +400,29 @@ class SchedulerCore:
             raise
         for profile in loaded.profiles:
             name = profile.scheduler_name
+            replaced, old = self._factories[name].adopt(made[name]), self.schedulers[name]
             self.profiles[name] = self._assemble(name, self._factories[name], made[name])
             self.schedulers[name] = self._make_scheduler(profile)
-        self._handlers.tell_plugins_about_pods()
+            for plugin in replaced:
+                self._background.close_plugin(plugin, partial(self._is_in_use, old))
+        self.tell_plugins_what_is_known()
         self.queue.use_plugins(self._plugins())
+
+    def _is_in_use(self, scheduler: ProfileScheduler) -> bool:
+        """Whether pods are on their way to a node with a scheduler that was replaced."""
+        return scheduler.n_binding > 0 or any(
+            waiting.assumed.scheduler is scheduler for waiting in self.waiting_pods
+        )
+
+    def tell_plugins_what_is_known(self) -> None:
+        """A plugin may have asked for pods or nodes just now: it gets those that are there already."""
+        self._handlers.tell_plugins_what_is_known()
+
+    def close(self) -> None:
+        """The end: background work is stopped and plugins are closed, by the driver."""
+        self.is_stopping = True
+        for factory in self._factories.values():
+            factory.close()
 
 
 def _discard(instruction: object) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from bayplan.deployment.permissions import AUTHENTICATION_READER, Rule, cluster_rules, lease_rules
+from bayplan.deployment.permissions import AUTHENTICATION_READER, Rule, cluster_rules, lease_rules, namespace_rules
 
 if TYPE_CHECKING:
     from bayplan.core import SchedulerCore
@@ -79,6 +79,11 @@ def _permissions(options: Options, scheduler: SchedulerCore) -> list[Object]:
         _object(RBAC, "ClusterRole", options, namespaced=False, rules=_plain(rules)),
         _binding(options, "ClusterRole", options.name),
         *(_election_permissions(options, *options.lease) if options.lease is not None else []),
+        *(
+            each
+            for namespace, watched in namespace_rules(scheduler).items()
+            for each in _namespace_permissions(options, namespace, watched)
+        ),
         # kube-system has this Role in every cluster: it gives access to the certificates that authenticate
         # clients.
         _binding(
@@ -95,6 +100,14 @@ def _election_permissions(options: Options, namespace: str, name: str) -> list[O
     role = _object(RBAC, "Role", options, rules=_plain(lease_rules(name)))
     role["metadata"]["namespace"] = namespace
     return [role, _binding(options, "Role", options.name, namespace=namespace)]
+
+
+def _namespace_permissions(options: Options, namespace: str, rules: list[Rule]) -> list[Object]:
+    """What plugins watch in one namespace."""
+    name = f"{options.name}-plugins"
+    role = _object(RBAC, "Role", options, rules=_plain(rules))
+    role["metadata"] |= {"name": name, "namespace": namespace}
+    return [role, _binding(options, "Role", name, namespace=namespace, name=name)]
 
 
 def _binding(options: Options, role_kind: str, role: str, *, namespace: str = "", name: str = "") -> Object:

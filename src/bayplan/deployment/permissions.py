@@ -7,7 +7,7 @@ with `handle.client` are unknown here; `Rule.parse` reads the rules that the use
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bayplan.config.args.trimaran import METRICS_SERVER
@@ -25,6 +25,7 @@ from bayplan.model import (
 if TYPE_CHECKING:
     from bayplan.core import SchedulerCore
     from bayplan.framework import ProfilePlugins
+    from bayplan.framework.object_selection import ObjectSelection
 
 WATCH: Final = ("list", "watch")
 #: The Role for reading how the API server authenticates clients, which the scheduler does for its own endpoints.
@@ -110,6 +111,34 @@ def _watched(scheduler: SchedulerCore, more: Iterable[type[KubeObject]]) -> list
         by_group.setdefault(_group(known.api_version), set()).add(known.plural)
     for api_version, plural in scheduler.objects.custom_kinds:
         by_group.setdefault(_group(api_version), set()).add(plural)
+    for selection in scheduler.objects.selections:
+        if not selection.namespace and not selection.object_name:
+            by_group.setdefault(selection.group, set()).add(selection.plural)
+    by_name = [
+        Rule(selection.group, (selection.plural,), WATCH, (selection.object_name,))
+        for selection in scheduler.objects.selections
+        if not selection.namespace and selection.object_name and not _is_watched(selection, by_group)
+    ]
+    return [*_by_group(by_group), *sorted(set(by_name))]
+
+
+def namespace_rules(scheduler: SchedulerCore) -> dict[str, list[Rule]]:
+    """Namespace → rules for what plugins watch there, and nowhere else. An object that is selected by its name can
+    be listed and watched with a right to this name alone."""
+    found: dict[str, set[Rule]] = {}
+    for selection in scheduler.objects.selections:
+        if selection.namespace:
+            names = (selection.object_name,) if selection.object_name else ()
+            rule = Rule(selection.group, (selection.plural,), WATCH, names)
+            found.setdefault(selection.namespace, set()).add(rule)
+    return {namespace: sorted(rules) for namespace, rules in sorted(found.items())}
+
+
+def _is_watched(selection: ObjectSelection, by_group: Mapping[str, set[str]]) -> bool:
+    return selection.plural in by_group.get(selection.group, ())
+
+
+def _by_group(by_group: Mapping[str, set[str]]) -> list[Rule]:
     return [Rule(group, tuple(sorted(plurals)), WATCH) for group, plurals in sorted(by_group.items())]
 
 

@@ -23,18 +23,18 @@ from bayplan.framework.evaluator import (
 from bayplan.framework.events import Action, ClusterEvent, Hint, QueueingHint, Resource
 from bayplan.framework.handle import (
     AmountsWhatIf,
+    BackgroundTask,
     Client,
     Clock,
     Evaluation,
     EventRecorder,
     Handle,
-    Informers,
-    Lister,
     Nominator,
     Snapshot,
     WaitingPod,
     WaitingPods,
 )
+from bayplan.framework.informers import Index, Informers, Lister
 from bayplan.framework.instantiation import create_plugin, create_profile_plugins
 from bayplan.framework.node_search import SearchPlan
 from bayplan.framework.nodes import (
@@ -90,6 +90,7 @@ __all__ = [
     "Action",
     "AmountsWhatIf",
     "Args",
+    "BackgroundTask",
     "BindPlan",
     "BindingRunner",
     "BoolArray",
@@ -114,6 +115,7 @@ __all__ = [
     "FloatArray",
     "Handle",
     "Hint",
+    "Index",
     "Informers",
     "IntArray",
     "LabelColumn",

@@ -113,7 +113,7 @@ def _check_method(function: Any, method: MethodSpec, plugin: str) -> None:
         return
     if not callable(function):
         raise PluginError(f"{plugin}: {method.name} must be a method, not {function!r}")
-    if inspect.iscoroutinefunction(function) != method.is_async:
+    if method.is_async is not None and inspect.iscoroutinefunction(function) != method.is_async:
         wanted = "async def" if method.is_async else "plain def"
         phase = "binding" if method.is_async else "scheduling"
         raise PluginError(f"{plugin}: {method.name} must be {wanted}: it is part of the {phase} cycle")

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 if TYPE_CHECKING:
     from bayplan.devices import DeviceManager
+    from bayplan.framework.evaluator import ScoreOutcome
+    from bayplan.framework.extenders import Extender
+    from bayplan.framework.informers import Informers
     from bayplan.framework.load_metrics import LoadFeeds
     from bayplan.framework.nodes import NodeTable
     from bayplan.framework.state import CycleState
@@ -20,8 +23,7 @@ if TYPE_CHECKING:
     from bayplan.model import KubeObject, Pod
     from bayplan.release import Release
 
-T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
+K = TypeVar("K", bound="KubeObject")
 
 
 class Clock(Protocol):
@@ -75,29 +77,14 @@ class Snapshot(Protocol):
         """Every pod on any node."""
 
 
-class Lister(Protocol[T_co]):
-    """Read access to the objects of one kind, updated by a watch."""
-
-    def get(self, name: str, namespace: str = "") -> T_co | None: ...
-
-    def list(self, namespace: str | None = None) -> Sequence[T_co]: ...
-
-
-class Informers(Protocol):
-    """Objects of any kind in the cluster, custom resources included."""
-
-    def lister(self, kind: type[T]) -> Lister[T]:
-        """A lister of a kind of `bayplan.model`, for example `lister(StorageClass)`."""
-
-    def custom(self, api_version: str, plural: str) -> Lister[dict[str, Any]]:
-        """A lister of any other resource, as plain dictionaries: `custom("example.com/v1", "foos")`."""
-
-    def on_change(self, kind: type[T], callback: Callable[[T | None, T | None], None]) -> None:
-        """Call *callback(old, new)* on every change; old is None on creation, new on deletion."""
-
-
 class Client(Protocol):
-    """The API server, for the binding cycle. Calls raise `ApiError` with the server's status."""
+    """The API server, for the binding cycle and for background work. Calls are authenticated as the scheduler, are
+    subject to its rate limit, and raise `ApiError` with the server's status; writes fail once another replica
+    leads.
+
+    *kind* is a class of `bayplan.model`, or a name such as `"foos.v1.example.com"`, as for informers. There is no
+    update: a typed object has not all fields, and would delete the others. Patch what changes.
+    """
 
     async def request(
         self, method: str, path: str, body: object | None = None, *, content_type: str | None = None
@@ -105,6 +92,55 @@ class Client(Protocol):
         """Any request; a PATCH is a merge patch unless *content_type* says otherwise."""
 
     async def bind(self, pod: Pod, node_name: str) -> None: ...
+
+    @overload
+    async def get(self, kind: type[K], name: str, namespace: str = "") -> K: ...
+
+    @overload
+    async def get(self, kind: str, name: str, namespace: str = "") -> dict[str, Any]: ...
+
+    async def get(self, kind: Any, name: str, namespace: str = "") -> Any:
+        """One object, as it is now; `NotFoundError` if there is none."""
+
+    @overload
+    async def list(
+        self, kind: type[K], namespace: str = "", *, labels: str = "", fields: str = ""
+    ) -> Sequence[K]: ...
+
+    @overload
+    async def list(
+        self, kind: str, namespace: str = "", *, labels: str = "", fields: str = ""
+    ) -> Sequence[dict[str, Any]]: ...
+
+    async def list(self, kind: Any, namespace: str = "", *, labels: str = "", fields: str = "") -> Sequence[Any]:
+        """The objects of one namespace, or of all; an informer is cheaper for what is read often."""
+
+    @overload
+    async def create(self, kind: type[K], body: Mapping[str, Any] | K, namespace: str = "") -> K: ...
+
+    @overload
+    async def create(self, kind: str, body: Mapping[str, Any], namespace: str = "") -> dict[str, Any]: ...
+
+    async def create(self, kind: Any, body: Any, namespace: str = "") -> Any:
+        """The object as the server has stored it; `ConflictError` if there is one of this name."""
+
+    @overload
+    async def patch(
+        self, kind: type[K], name: str, patch: Mapping[str, Any], namespace: str = "", *, subresource: str = ""
+    ) -> K: ...
+
+    @overload
+    async def patch(
+        self, kind: str, name: str, patch: Mapping[str, Any], namespace: str = "", *, subresource: str = ""
+    ) -> dict[str, Any]: ...
+
+    async def patch(
+        self, kind: Any, name: str, patch: Mapping[str, Any], namespace: str = "", *, subresource: str = ""
+    ) -> Any:
+        """A merge patch: its fields are changed, those that are None removed. *subresource*: such as `status`."""
+
+    async def delete(self, kind: type[KubeObject] | str, name: str, namespace: str = "") -> bool:
+        """False if there is none."""
 
 
 class EventRecorder(Protocol):
@@ -114,6 +150,20 @@ class EventRecorder(Protocol):
         self, regarding: KubeObject, *, kind: str, reason: str, action: str, note: str, related: object = None
     ) -> None:
         """*kind* is Normal or Warning; *note* is cut at 1024 bytes as Kubernetes does."""
+
+
+class BackgroundTask(Protocol):
+    """What `Handle.spawn` has started."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it has ended, in whatever way."""
+
+    def cancel(self) -> None:
+        """End it: it raises `asyncio.CancelledError` where it waits."""
 
 
 class WaitingPod(Protocol):
@@ -172,7 +222,26 @@ class AmountsWhatIf(Protocol):
 
 
 class Evaluation(Protocol):
-    """Runs the profile's filters on what-ifs, for preemption."""
+    """Runs the profile's plugins: the filters on what-ifs, for preemption, and the scoring of nodes.
+
+    Not to be called by a plugin that is itself called by it: a Score plugin that asked for all scores would be
+    asked for its own.
+    """
+
+    def filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> FilterOutcome:
+        """The profile's Filter plugins on some nodes, nominated pods counted. *state* is that of the pod's own
+        cycle, in which PreFilter has run."""
+
+    def pre_score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status:
+        """The profile's PreScore plugins, which write to *state* what its Score plugins read."""
+
+    def score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> ScoreOutcome | Status:
+        """The profile's Score plugins on these nodes, after `pre_score`: raw, normalized and weighted scores of
+        each plugin and their totals, aligned with *nodes*. A Status if a plugin failed."""
+
+    def rank(self, state: CycleState, pod: Pod, nodes: NodeTable) -> ScoreOutcome | Status:
+        """The whole scoring of a list of nodes, PreScore and Score, on a copy of *state*: the cycle that calls
+        goes on as if nothing had been asked. Extenders are not asked."""
 
     def filter_node(self, state: CycleState, pod: Pod, node_name: str) -> Status:
         """The profile's Filter plugins on one node as it stands, nominated pods counted."""
@@ -254,6 +323,30 @@ class Handle(Protocol):
     @property
     def devices(self) -> DeviceManager:
         """The devices of the cluster, the claims on them and what is allocated; shared by all profiles."""
+
+    @property
+    def extenders(self) -> Sequence[Extender]:
+        """The configured HTTP extenders, in their order. Their calls are coroutines: `await extender.filter(…)` in
+        the binding cycle or in background work."""
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the scheduler was asked to end, or this instance was replaced by a reload: a long computation
+        should give up. May be read from any thread. What is awaited is cancelled by itself: coroutines of
+        background work at once, binding cycles if they do not end within 30 seconds."""
+
+    def spawn(
+        self, work: Coroutine[Any, Any, object] | Callable[[], Coroutine[Any, Any, object]], *, name: str = ""
+    ) -> BackgroundTask:
+        """Run *work* in the background, from the start of the scheduler until it ends, the plugin is replaced by a
+        reload, or the scheduler stops: then it is cancelled. It runs on every replica, whether it leads or not.
+
+        A coroutine (`spawn(self._poll())`) runs once; an async function (`spawn(self._poll)`) is called again
+        after it has failed, first after a second, later after up to a minute. A failure is logged with the
+        plugin's name and *name*, which is the function's by default; nothing else is affected.
+
+        It shares the thread of the scheduler: it must await where it waits (`handle.clock.sleep`), and leave to
+        `asyncio.to_thread` what blocks. To be called in the scheduler's thread."""
 
     def start(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Run *work* beside the binding cycles: for writes that Unreserve and PostFilter have to make."""

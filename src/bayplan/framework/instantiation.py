@@ -40,11 +40,13 @@ def create_plugin(registration: Registration, args: Any, handle: Handle) -> Plug
 @contextmanager
 def _plugin_errors(registration: Registration, what: str) -> Iterator[None]:
     """Turns exceptions into a PluginError that names the plugin and *what* raised."""
+    name, source = registration.plugin.name, registration.source
     try:
         yield
+    except PluginError as error:  # a sentence that says what is wrong
+        raise PluginError(f"plugin {name} ({source}): {error}") from None
     except BaseException as error:
         contain(error)
-        name, source = registration.plugin.name, registration.source
         raise PluginError(
             f"plugin {name} ({source}): its {what} raised {type(error).__name__}: {error}"
         ) from error

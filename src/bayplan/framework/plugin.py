@@ -6,7 +6,7 @@ loaded, and rejects a wrong signature or a misspelt name with a message that say
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Sequence
 from enum import Flag, auto
 from types import NoneType
 from typing import (
@@ -167,6 +167,7 @@ class Plugin(Generic[ArgsT]):
     * binding cycle, many pods at the same time: `pre_bind_pre_flight`, then the coroutines `pre_bind`, `bind` and
       `post_bind`, which may do I/O.
     * `sign` and `reads` allow results to be cached; `carry_over` takes over state when the file is reloaded.
+    * `close` ends what the plugin has opened; `handle.spawn` runs what it does in the background.
 
     The forms that end in `_nodes` are called once for all nodes, with columns of a `NodeTable`: faster where there
     are many nodes. A class defines one of the two forms. A method may leave out the last parameter of `pre_filter`
@@ -366,6 +367,15 @@ class Plugin(Generic[ArgsT]):
         past Reserve finish with *old*. Callbacks of `handle.informers.on_change` are called again for all objects,
         so what they collect need not be taken over. Without this method the new instance starts empty. If it
         raises, *old* is kept.
+        """
+        raise NotImplementedError
+
+    def close(self) -> Awaitable[None] | None:
+        """Plain or `async`: called once, when the scheduler ends, or when a reload has replaced the instance and
+        no pod is on its way with it any more. Give back what the constructor has opened.
+
+        The work of `handle.spawn` has been cancelled by then. An error is logged; a coroutine is cancelled after
+        five seconds.
         """
         raise NotImplementedError
 

@@ -16,7 +16,8 @@ class MethodSpec(NamedTuple):
     #: Parameters after self; after the first `required` ones a plugin may leave out the rest.
     parameters: tuple[str, ...]
     required: int
-    is_async: bool = False
+    #: Whether it is `async def`; None if it may be either.
+    is_async: bool | None = False
 
 
 class Point(NamedTuple):
@@ -32,7 +33,7 @@ class Point(NamedTuple):
     companions: tuple[MethodSpec, ...] = ()
 
 
-def _method(name: str, *parameters: str, optional: int = 0, is_async: bool = False) -> MethodSpec:
+def _method(name: str, *parameters: str, optional: int = 0, is_async: bool | None = False) -> MethodSpec:
     return MethodSpec(name, parameters, len(parameters) - optional, is_async)
 
 
@@ -94,6 +95,7 @@ EXTRA_METHODS: Final[tuple[MethodSpec, ...]] = (
     _method("sign", "pod"),
     _method("events_to_register"),
     _method("carry_over", "old"),
+    _method("close", is_async=None),
 )
 
 METHODS: Final[dict[str, MethodSpec]] = {

@@ -383,8 +383,15 @@ class Runner:
 
     def score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> ScoreOutcome | Status:
         """Score, normalise and weight; a Status if a plugin failed."""
+        return self._score(self._evaluator, state, pod, nodes)
+
+    def score_directly(self, state: CycleState, pod: Pod, nodes: NodeTable) -> ScoreOutcome | Status:
+        """The same without cached results, in the middle of whatever goes on."""
+        return self._score(DirectEvaluator(self._caller), state, pod, nodes)
+
+    def _score(self, evaluator: Evaluator, state: CycleState, pod: Pod, nodes: NodeTable) -> ScoreOutcome | Status:
         start = perf_counter()
-        outcome = self._evaluator.score(self._scorers, state, pod, nodes)
+        outcome = evaluator.score(self._scorers, state, pod, nodes)
         self._plugins.point_done("Score", outcome if isinstance(outcome, Status) else SUCCESS, start)
         return outcome
 

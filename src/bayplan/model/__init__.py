@@ -12,12 +12,6 @@ from bayplan.model.custom_resources import (
     PodGroupSpec,
     PodGroupStatus,
 )
-from bayplan.model.events_and_leases import (
-    Event,
-    EventSeries,
-    Lease,
-    LeaseSpec,
-)
 from bayplan.model.host_ports import (
     HostPort,
     conflict,
@@ -211,6 +205,14 @@ from bayplan.model.resource_slices import (
     ResourceSlice,
     ResourceSliceSpec,
 )
+from bayplan.model.small_kinds import (
+    ConfigMap,
+    Event,
+    EventSeries,
+    Lease,
+    LeaseSpec,
+    Secret,
+)
 from bayplan.model.storage import (
     CSIDriver,
     CSIDriverSpec,
@@ -315,6 +317,7 @@ __all__ = [
     "CapacityRequestPolicyRange",
     "CapacityRequirements",
     "Condition",
+    "ConfigMap",
     "Container",
     "ContainerExtendedResourceRequest",
     "ContainerImage",
@@ -421,6 +424,7 @@ __all__ = [
     "ResourceSlice",
     "ResourceSliceSpec",
     "Resources",
+    "Secret",
     "Selector",
     "SelectorError",
     "Service",

@@ -5,13 +5,13 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from bayplan.model.custom_resources import ElasticQuota, PodGroup
-from bayplan.model.events_and_leases import Event, Lease
 from bayplan.model.kube_object import KubeObject, ObjectError
 from bayplan.model.node import Namespace, Node
 from bayplan.model.persistent_volumes import PersistentVolume, PersistentVolumeClaim
 from bayplan.model.pod import Pod
 from bayplan.model.resource_claims import DeviceClass, ResourceClaim, ResourceClaimTemplate
 from bayplan.model.resource_slices import ResourceSlice
+from bayplan.model.small_kinds import ConfigMap, Event, Lease, Secret
 from bayplan.model.storage import CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment
 from bayplan.model.workloads import (
     PodDisruptionBudget,
@@ -58,6 +58,8 @@ _TYPES: Final[tuple[type[KubeObject], ...]] = (
     ReplicationController,
     Lease,
     Event,
+    ConfigMap,
+    Secret,
     PodGroup,
     ElasticQuota,
     ResourceClaim,

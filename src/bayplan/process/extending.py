@@ -36,6 +36,7 @@ from bayplan.server.serving_certificates import (
     read_pair,
     trust_clients,
 )
+from bayplan.shell.background_tasks import BackgroundTasks
 
 if TYPE_CHECKING:
     from bayplan.config import Loaded
@@ -103,12 +104,17 @@ class ExtenderProcess:
         self._settings = settings
         self._clock = SystemClock()
         self._stop = asyncio.Event()
-        options: dict[str, Any] = {"clock": self._clock, "schedules_pods": False}
+        self._background = BackgroundTasks(self._clock)
+        options: dict[str, Any] = {
+            "clock": self._clock,
+            "schedules_pods": False,
+            "background": self._background,
+        }
         client: KubeClient | None = None
         if settings.kubeconfig:
             transport = HttpTransport(load_access(settings.kubeconfig), self._clock)
             options["client"] = client = KubeClient(transport, self._clock)
-        core = new_core(loaded, registry, **options)
+        core = self._core = new_core(loaded, registry, **options)
         self._mirror = ClusterMirror(core, client, self._clock) if client is not None else None
         self._profile: Profile = next(iter(core.profiles.values()))
         host = PluginHost(
@@ -145,11 +151,13 @@ class ExtenderProcess:
         await runner.setup()
         try:
             await self._listen(runner)
+            self._background.begin()
             if self._mirror is not None:
                 await self._mirror.start()
             await self._stop.wait()
         finally:
             await runner.cleanup()
+            await self._background.stop(self._core.close)
             if self._mirror is not None:
                 await self._mirror.stop()
 

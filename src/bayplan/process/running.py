@@ -232,6 +232,7 @@ class Process:
             self._background.close()
 
     def _ask_to_stop(self) -> None:
+        self._service.ask_to_stop()
         self._watchdog.stop_asked()
         self._loop.call_soon_threadsafe(self._stop.set)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bayplan.core.messages import CustomObjectChanged, Input, ObjectChanged
+from bayplan.core.messages import CustomObjectChanged, Input, ObjectChanged, SelectedObjectChanged
 from bayplan.model import KubeObject, Node, Pod
 from bayplan.observe import klog
 from bayplan.watch.informers import InformerFactory
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bayplan.client import KubeClient
     from bayplan.core import SchedulerCore
     from bayplan.framework import Clock
+    from bayplan.framework.object_selection import ObjectSelection
 
 log = klog.get_logger("bayplan.shell")
 
@@ -36,6 +37,7 @@ class ClusterFeed:
         self._kinds: set[type[KubeObject]] = set()
         #: apiVersion and plural.
         self._custom_kinds: set[tuple[str, str]] = set()
+        self._selections: set[ObjectSelection] = set()
 
     def watch_what_plugins_need(self) -> None:
         """Pods, nodes, and the kinds that plugins have asked for, each once; again after plugins were replaced."""
@@ -47,10 +49,19 @@ class ClusterFeed:
         for resource in {*objects.custom_kinds} - self._custom_kinds:
             self._custom_kinds.add(resource)
             self.informers.on_custom_change(*resource, partial(self._custom_object_changed, *resource))
+        for selection in {*objects.selections} - self._selections:
+            self._selections.add(selection)
+            self.informers.on_selected_change(selection, partial(self._selected_object_changed, selection))
 
     def start(self) -> None:
         self.watch_what_plugins_need()
         self.informers.start()
+        self._core.objects.on_request = self._watch_more
+
+    def _watch_more(self) -> None:
+        """A plugin has asked for objects that are not watched yet."""
+        self._core.tell_plugins_what_is_known()
+        self.watch_what_plugins_need()
 
     def object_changed(self, old: KubeObject | None, new: KubeObject | None) -> None:
         self._feed(ObjectChanged(old, new))
@@ -59,6 +70,9 @@ class ClusterFeed:
         self, api_version: str, plural: str, old: dict[str, Any] | None, new: dict[str, Any] | None
     ) -> None:
         self._feed(CustomObjectChanged(api_version, plural, old, new))
+
+    def _selected_object_changed(self, selection: ObjectSelection, old: Any, new: Any) -> None:
+        self._feed(SelectedObjectChanged(selection, old, new))
 
     def _feed(self, change: Input) -> None:
         try:

@@ -34,6 +34,7 @@ from bayplan.observe.observers import SchedulerMetrics
 from bayplan.observe.record import Ring
 from bayplan.queue.queue import MAX_UNSCHEDULABLE_SECONDS
 from bayplan.scheduler import new_core
+from bayplan.shell.background_tasks import BackgroundTasks
 from bayplan.shell.binding_cycle import BindingCycle
 from bayplan.shell.cluster_feed import ClusterFeed
 from bayplan.shell.eviction import Evictor
@@ -84,6 +85,7 @@ class SchedulerService:
         self._alarm: asyncio.Future[None] | None = None
         #: Binding cycles under way.
         self._n_binding = 0
+        self._background = BackgroundTasks(clock)
         self.records = Ring()
         self.core = new_core(
             loaded,
@@ -97,6 +99,7 @@ class SchedulerService:
             records=self.records,
             observer=self.metrics,
             wake=self.wake,
+            background=self._background,
         )
         self._binding_cycle = BindingCycle(self._handle, self._write_nomination, self.core.extenders)
         self._evictor = Evictor(self._handle, client, self.metrics)
@@ -132,6 +135,7 @@ class SchedulerService:
     async def sync(self) -> None:
         """Read the whole cluster, and go on watching it."""
         self._broadcaster.start(defer_while=self._are_binds_waiting)
+        self._background.begin()
         self.feed.start()
         await self.informers.wait_synced()
         await self._load_watcher.start(self.core.loads)
@@ -197,7 +201,12 @@ class SchedulerService:
         while self._tasks and (left := deadline - self._clock.monotonic()) > 0:
             await asyncio.wait(self._tasks, timeout=left)
 
+    def ask_to_stop(self) -> None:
+        """Tell plugins that the scheduler is about to end; from any thread, in the middle of anything."""
+        self.core.is_stopping = True
+
     async def close(self) -> None:
+        await self._background.stop(self.core.close)
         await self.informers.stop()
         await self._load_watcher.stop()
         await self._broadcaster.stop()
@@ -245,11 +254,14 @@ class SchedulerService:
         self._handle(WaitEnded(waiting))
 
     async def _bind(self, instruction: StartBinding) -> None:
+        scheduler = instruction.assumed.scheduler
         self._n_binding += 1
+        scheduler.n_binding += 1
         try:
             await self._binding_cycle.run(instruction)
         finally:
             self._n_binding -= 1
+            scheduler.n_binding -= 1
 
     async def _write_nomination(self, pod: Pod, node_name: str) -> None:
         await self._client.patch_pod_status(pod, nominated_node_name=node_name)

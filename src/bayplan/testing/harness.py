@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 from bayplan import config
-from bayplan.core.messages import ObjectChanged
 from bayplan.framework import Plugin, Registry
 from bayplan.model import KubeObject, Node, Pod
 from bayplan.release import DEFAULT, Release, release_named
 from bayplan.scheduler import default_registry, new_core
-from bayplan.testing.time import VirtualClock
+from bayplan.testing.harness_background import HarnessBackground
+from bayplan.testing.object_changes import changes_of
 
 if TYPE_CHECKING:
     from bayplan.core import Decision, Profile
@@ -29,6 +30,9 @@ profiles:
 class Harness:
     """Schedules pods one by one; each one placed counts for the next.
 
+    Time stands still but in `wait`, which also lets background work of plugins go on. What they have spawned in
+    their constructors has run up to where it waits when the harness is made.
+
     *plugins*, classes or references such as `file.py:Class`, are added to the default plugins; with *only* they
     run alone. *configuration* is the text of a KubeSchedulerConfiguration to use instead. *release* is the release
     of Kubernetes to follow, such as "1.36".
@@ -39,7 +43,7 @@ class Harness:
         *,
         nodes: Iterable[Node] = (),
         pods: Iterable[Pod] = (),
-        objects: Iterable[KubeObject] = (),
+        objects: Iterable[KubeObject | Mapping[str, Any]] = (),
         plugins: Iterable[type[Plugin] | str] = (),
         only: bool = False,
         configuration: str | None = None,
@@ -47,14 +51,55 @@ class Harness:
         seed: int = 0,
     ) -> None:
         registry, read = prepared(plugins, configuration, only=only, release=release)
-        self.clock = VirtualClock()
-        self.core = new_core(read(registry), registry, clock=self.clock, seed=seed)
+        self._background = HarnessBackground()
+        self.clock = self._background.clock
+        self.core = new_core(
+            read(registry), registry, clock=self.clock, seed=seed, background=self._background.tasks
+        )
+        #: Plugins that are not closed by hand are closed with the harness.
+        self._end = weakref.finalize(self, self._background.close, self.core)
         self.add(*nodes, *objects, *pods)
+        self.wait(0)
 
-    def add(self, *objects: KubeObject) -> None:
-        """Nodes, pods that are on nodes, and any other objects."""
+    # --- the cluster --------------------------------------------------------------------------------------
+
+    def add(self, *objects: KubeObject | Mapping[str, Any]) -> None:
+        """Nodes, pods that are on nodes, and any other objects; or a new version of one. A dictionary is an object
+        of a custom resource, or of any kind that plugins watch by name."""
         for each in objects:
-            self.core.handle(ObjectChanged(None, each))
+            self._change(each, is_there=True)
+
+    def remove(self, *objects: KubeObject | Mapping[str, Any]) -> None:
+        """Objects that were added."""
+        for each in objects:
+            self._change(each, is_there=False)
+
+    def _change(self, value: KubeObject | Mapping[str, Any], *, is_there: bool) -> None:
+        for change in changes_of(self.core.objects, value, is_there=is_there):
+            self.core.handle(change)
+
+    # --- background work ----------------------------------------------------------------------------------
+
+    def wait(self, seconds: float) -> None:
+        """Let *seconds* of the harness's own time go by, and background work of plugins (`handle.spawn`) go on."""
+        self._background.run(seconds)
+
+    @property
+    def failures(self) -> Sequence[str]:
+        """What background work has raised, and `close`: `Plugin work: ValueError: …`."""
+        return self._background.failures
+
+    def close(self) -> None:
+        """End background work and close the plugins. The harness does so itself when it is no longer used."""
+        self._end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    # --- decisions ----------------------------------------------------------------------------------------
 
     def profile(self, name: str = "default-scheduler") -> Profile:
         profile = self.core.profiles.get(name)

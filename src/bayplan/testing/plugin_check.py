@@ -3,14 +3,15 @@
 In addition to the checks when a class is loaded (names, signatures), the plugin is run: alone and among the
 default plugins, on nodes with and without labels, taints and pods, for pods with and without requests, selectors
 and priorities. It finds exceptions, attempts to write to what is read-only, normalised scores outside 0 to 100,
-results that differ between two calls, an order of the queue that cannot be computed, and memory that grows with
-every pod.
+results that differ between two calls, an order of the queue that cannot be computed, memory that grows with every
+pod, and failures of background work and of `close`.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
 from bayplan.config import ConfigError
@@ -25,6 +26,8 @@ from bayplan.testing.queue_check import find_queue_faults
 if TYPE_CHECKING:
     from bayplan.core import Decision
 
+#: How long background work of the plugin is watched, in the harness's time.
+_BACKGROUND_SECONDS: Final = 60.0
 _HINT: Final = "; scale scores in normalize_score, for example with bayplan.framework.default_normalize"
 
 
@@ -57,6 +60,26 @@ def find_faults(plugin: type[Plugin], args: Mapping[str, Any] | None = None) -> 
     except (PluginError, ConfigError) as error:
         yield str(error)
         return
+    with ExitStack() as ending:
+        for harness in harnesses:
+            ending.callback(harness.close)
+        yield from _faults_in(plugin, points, harnesses)
+        for harness in harnesses:
+            harness.wait(_BACKGROUND_SECONDS)
+    yield from dict.fromkeys(
+        f"its {each}" for harness in harnesses for each in _background_faults(harness, plugin)
+    )
+
+
+def _background_faults(harness: Harness, plugin: type[Plugin]) -> Iterator[str]:
+    for failure in harness.failures:
+        of, _, what = failure.partition(" ")
+        if of == plugin.name:
+            yield f"{what}; work of handle.spawn should handle its errors, and close must not fail"
+
+
+def _faults_in(plugin: type[Plugin], points: tuple[str, ...], harnesses: list[Harness]) -> Iterator[str]:
+    alone = harnesses[0]
     #: Violation → the pods for which it occurs.
     faults: dict[str, list[str]] = {}
     for pod in sample_pods():

@@ -1,4 +1,4 @@
-"""Informers: one reflector for each kind that is in use. Implements `framework.Informers`.
+"""Informers: one reflector for each resource, or part of one, that is in use.
 
 In: a `Source` of lists and watches. Out: listers, and callbacks on changes. Plugins ask for listers while they are
 constructed, so most kinds are known before the first watch starts; a kind that is asked for later is watched from
@@ -13,8 +13,16 @@ from functools import partial
 from typing import Any, Final, Generic, NamedTuple, TypeVar, cast
 
 from bayplan.framework import Clock
+from bayplan.framework.object_selection import ObjectSelection
 from bayplan.model import KubeObject, Pod
-from bayplan.watch.local_store import LIVE_PODS, Callback, WatchedResource, custom_resource, resource_of
+from bayplan.watch.local_store import (
+    LIVE_PODS,
+    Callback,
+    WatchedResource,
+    custom_resource,
+    resource_of,
+    selected_resource,
+)
 from bayplan.watch.pager import Source
 from bayplan.watch.reflector import Reflector
 
@@ -82,6 +90,12 @@ class InformerFactory:
         if key not in self._informers:
             self._add(key, custom_resource(api_version, plural))
         return self._informers[key]
+
+    def on_selected_change(self, selection: ObjectSelection, callback: Callback[Any]) -> None:
+        """On changes of a part of the objects of a resource."""
+        if selection not in self._informers:
+            self._add(selection, selected_resource(selection))
+        self._informers[selection].add(callback)
 
     def watched(self, resource: WatchedResource[T]) -> Informer[T]:
         """The objects of a resource with a decoder of its own."""

@@ -13,7 +13,8 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 
-from bayplan.model import KubeObject, ObjectError, kind_of
+from bayplan.framework.object_selection import ObjectSelection
+from bayplan.model import KubeObject, ObjectError, Pod, kind_of
 from bayplan.model.read_only import read_only
 from bayplan.watch.decoder import read_head
 
@@ -101,6 +102,7 @@ class WatchedResource(Generic[T]):
         decode: Callable[[bytes], T],
         identify: Callable[[T], ObjectIdentity],
         field_selector: str = "",
+        label_selector: str = "",
     ) -> None:
         """*decode* raises ObjectError."""
         #: For messages: Pod, foos.example.com/v1.
@@ -110,17 +112,30 @@ class WatchedResource(Generic[T]):
         self.decode: Final = decode
         self.identify: Final = identify
         self.field_selector: Final = field_selector
+        self.label_selector: Final = label_selector
 
     @property
     def query(self) -> dict[str, str]:
         """The query parameters of lists and watches."""
-        return {"fieldSelector": self.field_selector} if self.field_selector else {}
+        selectors = {"fieldSelector": self.field_selector, "labelSelector": self.label_selector}
+        return {name: text for name, text in selectors.items() if text}
 
 
 def resource_of(kind: type[K], *, field_selector: str = "") -> WatchedResource[K]:
     """The collection of a kind of `bayplan.model`."""
     known = kind_of(kind)
     return WatchedResource(known.name, known.path, kind.from_json, _identify, field_selector)
+
+
+def selected_resource(selection: ObjectSelection) -> WatchedResource[Any]:
+    """The part of a collection that somebody has asked for."""
+    kind, fields = selection.kind, selection.fields
+    if kind is Pod:
+        fields = ",".join(part for part in (fields, LIVE_PODS) if part)
+    whole = custom_resource(selection.api_version, selection.plural)
+    decode: Callable[[bytes], Any] = whole.decode if kind is None else kind.from_json
+    identify: Callable[[Any], ObjectIdentity] = whole.identify if kind is None else _identify
+    return WatchedResource(str(selection), selection.path, decode, identify, fields, selection.labels)
 
 
 def custom_resource(api_version: str, plural: str) -> WatchedResource[dict[str, Any]]:

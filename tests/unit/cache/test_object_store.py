@@ -67,8 +67,7 @@ def test_callbacks_of_an_owner_are_replayed_and_removed() -> None:
     objects, calls = ObjectStores(), list[str]()
     objects.set(make_pod("p"))
     for owner in ("old", "new"):
-        with objects.owned_by(owner):
-            objects.on_change(Pod, lambda old, new, owner=owner: calls.append(owner))  # type: ignore[misc]
+        objects.on_change(Pod, lambda old, new, owner=owner: calls.append(owner), owner=owner)  # type: ignore[misc]
     objects.remove_callbacks("old")
     objects.replay_to("new")
     assert calls == ["new"]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
 from bayplan.core.evaluation import ProfileEvaluation
-from bayplan.framework import CycleState, Status
+from bayplan.framework import CycleState, Plugin, ScoreOutcome, Status
 from bayplan.model import Pod
 from bayplan.testing import Harness, make_node, make_pod
 
@@ -102,3 +105,51 @@ def test_what_if_leaves_no_trace() -> None:
             assert evaluation.filter_node(state, pod, big.node_name).is_success
         assert evaluation.filter_node(state, pod, big.node_name) == NO_ROOM
     assert evaluation.filter_node(state, pod, big.node_name) == NO_ROOM
+
+
+def test_scores_for_a_plugin_are_those_of_the_cycle() -> None:
+    """The whole scoring of a list of nodes, on a copy of the state: the cycle's own is as before."""
+    here = harness(make_pod("there", cpu="2", node_name="b"))
+    pod = make_pod("p", cpu="1")
+    decision = here.decide(pod)
+    assert decision.scores is not None
+    evaluation, nodes, state = evaluation_of(here), here.profile().handle.snapshot.nodes, prepared(here, pod)
+    before = set(state.keys())
+    ranked = evaluation.rank(state, pod, nodes)
+    assert isinstance(ranked, ScoreOutcome)
+    assert ranked.totals.tolist() == decision.scores.totals.tolist()
+    assert set(state.keys()) == before
+
+    assert evaluation.pre_score(state, pod, nodes).is_success
+    scored = evaluation.score(state, pod, nodes)
+    assert isinstance(scored, ScoreOutcome)
+    assert {name: own.raw.tolist() for name, own in scored.by_plugin.items()} == {
+        name: own.raw.tolist() for name, own in decision.scores.by_plugin.items()
+    }
+
+
+def test_a_part_of_the_nodes_is_scored() -> None:
+    here = harness(make_pod("there", cpu="2", node_name="b"))
+    pod, all_nodes = make_pod("p", cpu="1"), here.profile().handle.snapshot.nodes
+    nodes = all_nodes.select(np.array([1, 2], dtype=np.int64))
+    ranked = evaluation_of(here).rank(prepared(here, pod), pod, nodes)
+    assert isinstance(ranked, ScoreOutcome)
+    assert len(ranked.totals) == 2
+    assert ranked.totals[1] > ranked.totals[0]
+
+
+class Asking(Plugin):
+    """A Score plugin that asks for all scores, its own among them."""
+
+    name = "Asking"
+
+    def score(self, state: Any, pod: Pod, node: Any) -> Any:
+        return self.handle.evaluation.rank(state, pod, self.handle.snapshot.nodes)
+
+
+def test_scoring_within_scoring_is_an_error_with_a_reason() -> None:
+    """Of the attempt, not of the scheduler."""
+    here = Harness(nodes=[make_node("a"), make_node("b")], plugins=[Asking])
+    decision = here.decide(make_pod("p"))
+    assert decision.node_name == ""
+    assert "handle.evaluation is scoring already: a Score plugin cannot ask for the scores" in decision.message

@@ -9,7 +9,7 @@ from tests.unit.core.driver import only
 
 from bayplan.core.messages import RecordEvent
 from bayplan.framework import CycleState, NodeInfo, Plugin, PluginError
-from bayplan.model import Pod
+from bayplan.model import Pod, Service
 from bayplan.testing import Harness, make_node, make_pod
 
 
@@ -38,7 +38,8 @@ def test_handle_shows_the_core(harness: Harness, handle: Any) -> None:
     assert handle.profile_name == "default-scheduler"
     assert handle.clock is harness.clock
     assert handle.snapshot.nodes.names.tolist() == ["a"]
-    assert handle.informers is core.objects
+    assert handle.informers.lister(Service) is core.objects.lister(Service)
+    assert handle.extenders is core.extenders
     assert handle.nominator is core.nominator
     assert handle.waiting_pods is core.waiting_pods
     assert handle.evaluation is harness.profile().evaluation

@@ -8,7 +8,9 @@ import re
 import pytest
 
 from bayplan import Plugin, config
-from bayplan.deployment.permissions import Rule, cluster_rules, lease_rules
+from bayplan.core import SchedulerCore
+from bayplan.deployment.permissions import Rule, cluster_rules, lease_rules, namespace_rules
+from bayplan.model import ConfigMap, Secret
 from bayplan.scheduler import default_registry, new_core
 
 WATCH = ("list", "watch")
@@ -40,7 +42,12 @@ def rules_of(
     plugins: dict[str, object] | None = None, *, controllers: bool = False, args: object = None
 ) -> set[Rule]:
     """The rules of a profile with these `plugins`."""
+    return set(cluster_rules(core_of(plugins, args=args), controllers=controllers))
+
+
+def core_of(plugins: dict[str, object] | None = None, *, args: object = None) -> SchedulerCore:
     registry = default_registry()
+    registry.add(ReadsParts)
     registry.add(ReadsFoos)
     registry.add(Evicts)
     profile: dict[str, object] = {"plugins": plugins or {}}
@@ -54,7 +61,7 @@ def rules_of(
         }
     )
     loaded = config.load(text, source="test", catalogue=registry)
-    return set(cluster_rules(new_core(loaded, registry), controllers=controllers))
+    return new_core(loaded, registry)
 
 
 def enabled(*names: str) -> dict[str, object]:
@@ -203,3 +210,29 @@ def test_refuses_what_is_no_rule(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)) as error:
         Rule.parse(text)
     assert repr(text) in str(error.value)
+
+
+class ReadsParts(ReadsFoos):
+    """Looks at parts of resources."""
+
+    name = "ReadsParts"
+
+    def __init__(self, args: object, handle: object) -> None:
+        super().__init__(args, handle)
+        informers = self.handle.informers
+        informers.lister(Secret, namespace="ci", fields="metadata.name=token")
+        informers.on_change(Secret, lambda old, new: None, namespace="ci", labels="app=web")
+        informers.lister(ConfigMap, fields="metadata.name=limits")
+        informers.index("bars.v1.example.com", lambda bar: None, labels="app=web")
+
+
+def test_a_part_of_a_resource_needs_no_right_to_the_rest() -> None:
+    """In one namespace: a Role there. One object by name: a right to this name."""
+    core = core_of(only("ReadsParts"))
+    cluster = set(cluster_rules(core))
+    assert Rule("example.com", ("bars", "foos"), WATCH) in cluster
+    assert Rule("", ("configmaps",), WATCH, ("limits",)) in cluster
+    assert not [rule for rule in cluster if "secrets" in rule.resources]
+    assert namespace_rules(core) == {
+        "ci": [Rule("", ("secrets",), WATCH), Rule("", ("secrets",), WATCH, ("token",))]
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tests.unit.plugins.bench import Bench
@@ -31,7 +31,7 @@ class Client:
 
 async def bind_with(client: Client) -> Any:
     bench = Bench()
-    bench.handle.client = client
+    bench.handle.client = cast("Any", client)
     return await bench.plugin(DefaultBinder).bind(CycleState(), make_pod("p"), "a")
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+from typing import Any
 
 import pytest
 
 from bayplan.framework import CycleState, NodeInfo, Plugin, Status
-from bayplan.model import Pod, Service
+from bayplan.model import ConfigMap, Pod, Service
 from bayplan.testing import Harness, VirtualClock, make_node, make_pod
 
 
@@ -107,3 +109,76 @@ def test_harness_follows_the_release_it_is_given() -> None:
     older = Harness(release="1.36").profile().handle.release
     assert older.minor == "1.36"
     assert Harness(release=older.with_gates({"KMSv1": True})).core.release.is_enabled("KMSv1")
+
+
+class Polling(Plugin):
+    """Counts what it reads and when; remembers that it was closed."""
+
+    name = "Polling"
+
+    def __init__(self, args: Any, handle: Any) -> None:
+        super().__init__(args, handle)
+        self.read_at: list[float] = []
+        self.maps: list[tuple[str, bool]] = []
+        self.is_closed = False
+        handle.informers.on_change(ConfigMap, self._map_changed, namespace="default", labels="app=web")
+        handle.spawn(self._poll)
+
+    def _map_changed(self, old: ConfigMap | None, new: ConfigMap | None) -> None:
+        changed = new or old
+        assert changed is not None
+        self.maps.append((changed.name, new is not None))
+
+    async def _poll(self) -> None:
+        while True:
+            self.read_at.append(self.handle.clock.now())
+            await self.handle.clock.sleep(10)
+
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> None:
+        return None
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def polling(harness: Harness) -> Any:
+    return harness.profile().plugins.plugins["Polling"]
+
+
+def test_background_work_goes_on_while_the_harness_waits() -> None:
+    """It has begun when the harness is made; it ends when the harness is closed."""
+    with Harness(plugins=[Polling]) as harness:
+        plugin, start = polling(harness), harness.clock.now()
+        assert len(plugin.read_at) == 1
+        harness.wait(35)
+        assert [round(at - start) for at in plugin.read_at] == [0, 10, 20, 30]
+        assert not plugin.handle.is_stopping
+    assert (plugin.is_closed, plugin.handle.is_stopping) == (True, True)
+
+
+def test_a_harness_that_is_forgotten_closes_its_plugins() -> None:
+    harness = Harness(plugins=[Polling])
+    plugin = polling(harness)
+    del harness
+    gc.collect()
+    assert plugin.is_closed
+
+
+def test_objects_enter_and_leave_a_selection() -> None:
+    """As they would on a server; a dictionary is as good as an object."""
+    harness = Harness(plugins=[Polling])
+
+    def web(name: str, **labels: str) -> dict[str, Any]:
+        metadata = {"name": name, "namespace": "default", "labels": labels}
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+
+    harness.add(web("a", app="web"), web("b", app="db"), ConfigMap.from_dict(web("c", app="web")))
+    harness.add(web("a", app="db"))
+    harness.remove(web("c", app="web"))
+    assert polling(harness).maps == [("a", True), ("c", True), ("a", False), ("c", False)]
+
+
+def test_an_object_that_no_plugin_asked_for_is_refused() -> None:
+    """A misspelt kind would otherwise go unnoticed."""
+    with pytest.raises(LookupError, match=r"no plugin has asked for objects of example.com/v1 'Foo'"):
+        Harness(objects=[{"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": "f"}}])

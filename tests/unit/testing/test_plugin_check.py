@@ -193,3 +193,44 @@ def test_an_attempt_to_write_is_found() -> None:
     (fault,) = find_faults(Labelling)
     assert 'running "Labelling" filter plugin: this dict is read-only' in fault
     assert "handle.client" in fault
+
+
+def test_background_work_and_close_are_checked() -> None:
+    """For a minute of the harness's time."""
+
+    class Polling(Plugin):
+        name = "Polling"
+
+        def __init__(self, args: Any, handle: Any) -> None:
+            super().__init__(args, handle)
+            handle.spawn(self._poll())
+
+        async def _poll(self) -> None:
+            await self.handle.clock.sleep(45)
+            raise ValueError("no prices")
+
+        def filter(self, state: Any, pod: Any, node: Any) -> None:
+            return None
+
+        async def close(self) -> None:
+            raise KeyError("session")
+
+    faults = list(find_faults(Polling))
+    assert len(faults) == 2
+    assert faults[0].startswith("its _poll: ValueError: no prices; work of handle.spawn should handle its errors")
+    assert faults[1].startswith("its close: KeyError: 'session'")
+
+
+def test_a_wrong_kind_is_found() -> None:
+    class Watching(Plugin):
+        name = "Watching"
+
+        def __init__(self, args: Any, handle: Any) -> None:
+            super().__init__(args, handle)
+            handle.informers.on_change("configmaps", print)
+
+        def filter(self, state: Any, pod: Any, node: Any) -> None:
+            return None
+
+    (fault,) = find_faults(Watching)
+    assert "'configmaps' is no kind of object: give a kind of bayplan.model" in fault

@@ -32,11 +32,12 @@ from bayplan.apiserver.storage.pagination import (
     too_large_version,
     version_number,
 )
-from bayplan.apiserver.storage.selection import NAME, NAMESPACE, FieldTerm, Selection, select
+from bayplan.apiserver.storage.selection import Selection, select
 from bayplan.apiserver.storage.versioned_store import StoredObject
 from bayplan.apiserver.storage.watches import RefusedWatch, Watch
 from bayplan.apiserver.transport.api_messages import ApiResponse
 from bayplan.framework import Clock
+from bayplan.framework.selector_text import NAME, NAMESPACE, FieldTerm
 
 #: A watch without a time limit lasts between this and twice this.
 MIN_WATCH_SECONDS: Final = 1800.0

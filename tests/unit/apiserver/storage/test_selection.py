@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bayplan.apiserver.api_errors import StatusError
-from bayplan.apiserver.storage.selection import parse_labels, select
+from bayplan.apiserver.storage.selection import select
 from bayplan.apiserver.storage.versioned_store import Key, StoredObject
 
 NAME_PART = (
@@ -17,32 +17,6 @@ NAME_PART = (
 
 def entry(fields: dict[str, str]) -> StoredObject:
     return StoredObject(Key("pods", "s", "a"), 1, b"{}", {}, fields)
-
-
-@pytest.mark.parametrize(
-    ("text", "labels", "matches"),
-    [
-        ("app=web", {"app": "web"}, True),
-        ("app==web", {"app": "db"}, False),
-        ("app!=web", {}, True),
-        ("app!=web", {"app": "web"}, False),
-        ("app in (web, db)", {"app": "db"}, True),
-        ("app in (web,)", {"app": ""}, True),
-        ("app notin (web)", {}, True),
-        ("app", {"app": ""}, True),
-        ("!app", {"app": ""}, False),
-        ("n>3", {"n": "4"}, True),
-        ("n<3", {"n": "x"}, False),
-        ("app=", {"app": ""}, True),
-        (" app = web , n ", {"app": "web", "n": ""}, True),
-        ("app=web,n", {"app": "web"}, False),
-        ("kubernetes.io/os=linux", {"kubernetes.io/os": "linux"}, True),
-    ],
-    ids=str,
-)
-def test_label_selectors(text: str, labels: dict[str, str], matches: bool) -> None:
-    """The syntax of `kubectl -l`."""
-    assert parse_labels(text).matches(labels) is matches
 
 
 @pytest.mark.parametrize(
@@ -69,7 +43,7 @@ def test_label_selectors(text: str, labels: dict[str, str], matches: bool) -> No
 def test_unreadable_label_selectors(text: str, message: str) -> None:
     """The messages are kube-apiserver's, to the letter."""
     with pytest.raises(StatusError) as refused:
-        parse_labels(text)
+        select("", text, "")
 
     assert (refused.value.code, refused.value.message) == (400, message)
 

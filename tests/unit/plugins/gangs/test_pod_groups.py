@@ -8,6 +8,8 @@ from tests.unit.plugins.gangs.support import LABEL, make_group, make_member
 
 from bayplan.cache.cache import on_node
 from bayplan.cache.object_store import ObjectStores
+from bayplan.core.background_work import NoBackground
+from bayplan.core.plugin_scope import PluginInformers, PluginScope
 from bayplan.model import Pod
 from bayplan.plugins.gangs._pod_groups import ExpiringSet, PodGroupTracker, group_key
 from bayplan.testing import VirtualClock, make_pod
@@ -25,7 +27,8 @@ def objects() -> ObjectStores:
 
 @pytest.fixture
 def groups(objects: ObjectStores, clock: VirtualClock) -> PodGroupTracker:
-    return PodGroupTracker(objects, clock)
+    scope = PluginScope("Coscheduling", objects, NoBackground())
+    return PodGroupTracker(PluginInformers(objects, scope), clock)
 
 
 def test_pod_names_its_group_by_label() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tests.unit.plugins.bench import Bench
@@ -66,7 +66,7 @@ class Stage:
     def __init__(self, *claims: str, timeout: int = 600) -> None:
         self.bench = Bench([make_node("a"), make_node("b")])
         self.server, self.clock = Server(self.bench), Clock()
-        self.bench.handle.client = self.server
+        self.bench.handle.client = cast("Any", self.server)
         self.bench.handle.clock = self.clock
         self.set(make_class("local"), make_class("dyn", provisioner="csi.example.com"))
         self.set(make_volume("v", size="5Gi", nodeAffinity=affinity(HOST, "a")), make_volume("w", size="9Gi"))
@@ -154,7 +154,7 @@ def test_a_newer_version_ends_the_assumption() -> None:
 
 def test_only_the_current_version_can_be_assumed() -> None:
     bench = Bench()
-    assumed = AssumeCache(bench.objects, PersistentVolume)
+    assumed = AssumeCache(bench.handle.informers, PersistentVolume)
     with pytest.raises(AssumeError, match='persistentvolumes "v" not found'):
         assumed.assume(make_volume("v"))
     bench.objects.set(make_volume("v", version="2"))

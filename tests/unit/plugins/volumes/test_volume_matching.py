@@ -26,7 +26,7 @@ def chosen(claims: list[PersistentVolumeClaim], volumes: list[PersistentVolume])
     bench = Bench(NODES)
     for volume in volumes:
         bench.objects.set(volume)
-    matches = match_claims(claims, VolumeIndex(bench.objects), bench.nodes)
+    matches = match_claims(claims, VolumeIndex(bench.handle.informers), bench.nodes)
     by_node = [dict(names_on(matches, position)) for position in range(len(NODES))]
     return {claim.name: [names[claim.name] for names in by_node] for claim in claims}
 
@@ -196,7 +196,7 @@ def test_all_nodes_at_once_as_one_by_one(volumes: list[dict[str, Any]], claims: 
     bench = Bench(NODES)
     for volume in made:
         bench.objects.set(volume)
-    index = VolumeIndex(bench.objects)
+    index = VolumeIndex(bench.handle.informers)
     matches = match_claims(wanted, index, bench.nodes)
     for i, node in enumerate(NODES):
         got = names_on(matches, i)

@@ -1,8 +1,10 @@
-"""Objects that the scheduler writes: the Lease for leader election, and Events."""
+"""Kinds of a few fields: what the scheduler writes (the Lease for leader election, Events), and what only plugins
+read (ConfigMaps, Secrets)."""
 
 from typing import ClassVar
 
 from bayplan.model.kube_object import ApiStruct, KubeObject, ObjectReference
+from bayplan.model.read_only import EMPTY, freeze
 
 
 class LeaseSpec(ApiStruct, frozen=True, kw_only=True):
@@ -51,3 +53,38 @@ class Event(KubeObject, frozen=True, kw_only=True):
     related: ObjectReference | None = None
     note: str = ""
     type: str = ""
+
+
+class ConfigMap(KubeObject, frozen=True, kw_only=True):
+    """Settings by name."""
+
+    KIND: ClassVar[str] = "ConfigMap"
+    API_VERSION: ClassVar[str] = "v1"
+    PLURAL: ClassVar[str] = "configmaps"
+
+    data: dict[str, str] = EMPTY
+    #: Base64, as the API sends it.
+    binary_data: dict[str, str] = EMPTY
+    immutable: bool = False
+
+    def __post_init__(self) -> None:
+        freeze(self, "data", "binary_data")
+
+
+class Secret(KubeObject, frozen=True, kw_only=True):
+    """Passwords and keys by name. Its text form leaves them out, so that none gets into a log."""
+
+    KIND: ClassVar[str] = "Secret"
+    API_VERSION: ClassVar[str] = "v1"
+    PLURAL: ClassVar[str] = "secrets"
+
+    type: str = ""
+    #: Base64, as the API sends it.
+    data: dict[str, str] = EMPTY
+    immutable: bool = False
+
+    def __post_init__(self) -> None:
+        freeze(self, "data")
+
+    def __repr__(self) -> str:
+        return f"Secret({self.key!r}, keys={sorted(self.data)})"
