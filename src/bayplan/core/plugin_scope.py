@@ -16,7 +16,7 @@ from bayplan.model import KubeObject
 
 if TYPE_CHECKING:
     from bayplan.cache.object_store import ObjectStore, ObjectStores
-    from bayplan.framework.informers import IndexKeys
+    from bayplan.framework.watched_objects import IndexKeys
 
 T = TypeVar("T")
 

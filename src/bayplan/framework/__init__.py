@@ -34,7 +34,6 @@ from bayplan.framework.handle import (
     WaitingPod,
     WaitingPods,
 )
-from bayplan.framework.informers import Index, Informers, Lister
 from bayplan.framework.instantiation import create_plugin, create_profile_plugins
 from bayplan.framework.node_search import SearchPlan
 from bayplan.framework.nodes import (
@@ -78,6 +77,7 @@ from bayplan.framework.verdict import (
     extremes,
     has_any,
 )
+from bayplan.framework.watched_objects import Index, Informers, Lister
 
 __all__ = [
     "MAX_SCORE",

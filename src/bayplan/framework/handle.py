@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from bayplan.devices import DeviceManager
     from bayplan.framework.evaluator import ScoreOutcome
     from bayplan.framework.extenders import Extender
-    from bayplan.framework.informers import Informers
     from bayplan.framework.load_metrics import LoadFeeds
     from bayplan.framework.nodes import NodeTable
     from bayplan.framework.state import CycleState
     from bayplan.framework.status import Status
     from bayplan.framework.verdict import FilterOutcome, IntArray
+    from bayplan.framework.watched_objects import Informers
     from bayplan.model import KubeObject, Pod
     from bayplan.release import Release
 
