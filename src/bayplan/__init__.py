@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     )
     from bayplan.client import (
         ApiError,
+        ConflictError,
+        NotFoundError,
     )
     from bayplan.config import (
         ConfigError,
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from bayplan.framework import (
         Action,
         Args,
+        BackgroundTask,
         BoolArray,
         ClassScores,
         Client,
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
         EventRecorder,
         Handle,
         Hint,
+        Index,
         Informers,
         IntArray,
         LabelColumn,
@@ -66,6 +70,7 @@ if TYPE_CHECKING:
         Reads,
         Resource,
         ScoreArray,
+        ScoreOutcome,
         Snapshot,
         Status,
         Verdict,
@@ -81,6 +86,7 @@ if TYPE_CHECKING:
         get_logger,
     )
     from bayplan.model import (
+        ConfigMap,
         CSIDriver,
         CSINode,
         CSIStorageCapacity,
@@ -103,6 +109,7 @@ if TYPE_CHECKING:
         ResourceClaim,
         ResourceClaimTemplate,
         ResourceSlice,
+        Secret,
         Selector,
         Service,
         StatefulSet,
@@ -118,6 +125,7 @@ __all__ = [
     "Action",
     "ApiError",
     "Args",
+    "BackgroundTask",
     "BoolArray",
     "CSIDriver",
     "CSINode",
@@ -130,6 +138,8 @@ __all__ = [
     "Code",
     "Comparable",
     "ConfigError",
+    "ConfigMap",
+    "ConflictError",
     "CycleState",
     "DeviceClass",
     "Diagnosis",
@@ -141,6 +151,7 @@ __all__ = [
     "FieldError",
     "Handle",
     "Hint",
+    "Index",
     "Informers",
     "IntArray",
     "KubeObject",
@@ -154,6 +165,7 @@ __all__ = [
     "NodeInfo",
     "NodeTable",
     "Nominator",
+    "NotFoundError",
     "PersistentVolume",
     "PersistentVolumeClaim",
     "Plugin",
@@ -179,6 +191,8 @@ __all__ = [
     "ResourceSlice",
     "ResourceSpec",
     "ScoreArray",
+    "ScoreOutcome",
+    "Secret",
     "Selector",
     "Service",
     "Snapshot",
@@ -204,6 +218,8 @@ __all__ = [
 _ELSEWHERE = {
     "Cluster": "bayplan.apiserver.cluster",
     "ApiError": "bayplan.client",
+    "ConflictError": "bayplan.client",
+    "NotFoundError": "bayplan.client",
     "ConfigError": "bayplan.config",
     "FieldError": "bayplan.config",
     "ResourceSpec": "bayplan.config.args",

@@ -63,7 +63,6 @@ class Prices(Plugin):
     async def close(self):
         self._note("closed")
 """
-WEB = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web", "labels": {"app": "web"}}}
 
 
 @pytest.fixture
@@ -97,7 +96,8 @@ def prices(cluster: VirtualCluster) -> Any:
 
 def test_a_reload_ends_what_the_old_instance_started(cluster: VirtualCluster, folder: Path) -> None:
     """The new one starts its own, and is told what is there."""
-    cluster.apply({**WEB, "metadata": {**WEB["metadata"], "namespace": "default"}})
+    metadata = {"name": "web", "namespace": "default", "labels": {"app": "web"}}
+    cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
     cluster.wait(1)
     save_second_version(folder)
     cluster.wait(5)
