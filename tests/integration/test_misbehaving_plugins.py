@@ -208,9 +208,9 @@ SEEN: Final = {
     "post_bind": Told(""),
     "sign": Told("SchedulerError", ("filter_nodes",)),
 }
-#: Called in a situation of its own, in the tests below, or before any pod.
+#: Called in a situation of its own, in the tests below, before any pod, or after all pods (test_background_tasks).
 ELSEWHERE: Final = {
-    "add_pod", "remove_pod", "unreserve", "waits_with", "waits_for", "events_to_register", "carry_over",
+    "add_pod", "remove_pod", "unreserve", "waits_with", "waits_for", "events_to_register", "carry_over", "close",
 }  # fmt: skip
 
 

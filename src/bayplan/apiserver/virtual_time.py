@@ -58,6 +58,14 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         running.add_done_callback(self._thread_ended)
         return running
 
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+        """Waits for threads, in the time of the machine."""
+        self._jumping.n_threads += 1
+        try:
+            await super().shutdown_default_executor()
+        finally:
+            self._jumping.n_threads -= 1
+
     def _thread_ended(self, ended: asyncio.Future[Any]) -> None:
         self._jumping.n_threads -= 1
 

@@ -56,8 +56,8 @@ class Harness:
         self.core = new_core(
             read(registry), registry, clock=self.clock, seed=seed, background=self._background.tasks
         )
-        #: Plugins that are not closed by hand are closed with the harness.
-        self._end = weakref.finalize(self, self._background.close, self.core)
+        # Plugins that are not closed by hand are closed when the harness is no longer used.
+        self._forgotten = weakref.finalize(self, self._background.forget, self.core)
         self.add(*nodes, *objects, *pods)
         self.wait(0)
 
@@ -91,7 +91,8 @@ class Harness:
 
     def close(self) -> None:
         """End background work and close the plugins. The harness does so itself when it is no longer used."""
-        self._end()
+        if self._forgotten.detach() is not None:
+            self._background.close(self.core)
 
     def __enter__(self) -> Self:
         return self

@@ -37,6 +37,13 @@ class Bench:
         self.objects = harness.core.objects
         self.handle = harness.profile().handle
 
+    def give(self, **parts: Any) -> None:
+        """Put something else into the handles: of the profile, and of each of its plugins."""
+        plugins = self.core.profiles["default-scheduler"].plugins.plugins.values()
+        for handle in (self.handle, *(plugin.handle for plugin in plugins)):
+            for name, part in parts.items():
+                setattr(handle, name, part)
+
     @property
     def nodes(self) -> NodeTable:
         return self.cache.snapshot().nodes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from typing import Any
 
 import pytest
@@ -160,7 +159,6 @@ def test_a_harness_that_is_forgotten_closes_its_plugins() -> None:
     harness = Harness(plugins=[Polling])
     plugin = polling(harness)
     del harness
-    gc.collect()
     assert plugin.is_closed
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from tests.unit.plugins.bench import Bench
@@ -79,8 +79,7 @@ class ClaimStage:
     def __init__(self, *objects: KubeObject, nodes: list[Node]) -> None:
         self.bench = Bench(nodes)
         self.server, self.clock = ClaimServer(self.bench), SteppingClock()
-        self.bench.handle.client = cast("Any", self.server)
-        self.bench.handle.clock = self.clock
+        self.bench.give(client=self.server, clock=self.clock)
         self.plugin = self.bench.plugin(DynamicResources)
         for each in objects:
             self.bench.objects.set(each)

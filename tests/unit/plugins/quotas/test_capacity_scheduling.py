@@ -278,7 +278,8 @@ def test_waits_for_terminating_victims(terminating: Pod, waits: bool) -> None:
 def test_waits_while_victims_are_being_evicted() -> None:
     """Between the choice of victims and their deletion a second look must not choose others."""
     harness = cluster(running("v", "team-b", cpu="6"))
-    harness.profile().handle.is_preempting = lambda pod: True
+    plugin: Any = harness.profile().plugins.plugins["CapacityScheduling"]
+    plugin.handle.is_preempting = lambda pod: True
 
     decision = harness.decide(make_pod("p", namespace="team-a", cpu="4"))
 

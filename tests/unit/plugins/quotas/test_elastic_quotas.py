@@ -103,7 +103,8 @@ def told(*quotas: ElasticQuota, caplog: pytest.LogCaptureFixture) -> list[str]:
     """The events about *quotas*; the log has the same, and other pods are placed."""
     recorder = Recorder()
     harness = Harness(nodes=[make_node("a", cpu="8")], configuration=CONFIGURATION)
-    harness.profile().handle.recorder = recorder
+    plugin: Any = harness.profile().plugins.plugins["CapacityScheduling"]
+    plugin.handle.recorder = recorder
     harness.add(*quotas, quota("sound", BIG, BIG))
     with caplog.at_level(logging.ERROR, logger="bayplan.plugins"):
         assert harness.decide(make_pod("p", namespace="sound", cpu="1", memory="1Gi")).node_name == "a"
@@ -152,7 +153,8 @@ def test_finding_is_told_once_and_again_when_it_comes_back() -> None:
     """A status that a controller writes says nothing new; a quota that was mended and is wrong again does."""
     recorder = Recorder()
     harness = Harness(nodes=[make_node("a")], configuration=CONFIGURATION)
-    harness.profile().handle.recorder = recorder
+    plugin: Any = harness.profile().plugins.plugins["CapacityScheduling"]
+    plugin.handle.recorder = recorder
     wrong, mended = quota("t", {"cpu": "-1"}), quota("t", {"cpu": "1"})
     for each in (wrong, ElasticQuota.from_dict({**wrong.raw, "status": {"used": {"cpu": "0"}}}), mended, wrong):
         harness.add(each)

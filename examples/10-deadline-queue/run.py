@@ -5,14 +5,20 @@ from pathlib import Path
 from bayplan.testing import VirtualCluster, make_node, make_pod
 
 HERE = Path(__file__).parent
+DEADLINES = {
+    "tomorrow": "2026-01-02T00:00:00Z",
+    "whenever": "when it is done",
+    "tonight": "2026-01-01T20:00:00+02:00",
+    "noon": "2026-01-01T12:00",
+}
+
 with VirtualCluster(
     nodes=0,
-    plugins=[f"{HERE / 'shortest_first.py'}:ShortestFirst"],
+    plugins=[f"{HERE / 'earliest_deadline.py'}:EarliestDeadline"],
     configuration=(HERE / "scheduler.yaml").read_text(),
 ) as cluster:
-    for name, minutes in {"long": "90", "unknown": None, "short": "5", "middle": "30"}.items():
-        annotations = {"example.com/minutes": minutes} if minutes else {}
-        cluster.apply(make_pod(name, metadata={"annotations": annotations}))
+    for name, deadline in DEADLINES.items():
+        cluster.apply(make_pod(name, metadata={"annotations": {"example.com/deadline": deadline}}))
     cluster.wait(20)
     cluster.apply(make_node("first"))
     cluster.wait(60)
