@@ -12,9 +12,10 @@ import time
 
 from bayplan import config
 from bayplan.config import Loaded
-from bayplan.conformance.replay import Replay, Timing
+from bayplan.conformance.replay import Replay
 from bayplan.framework import Registry
 from bayplan.scheduler import default_registry
+from bayplan.shell.played_cluster import Timing
 from bench.result import Result
 from bench.workload import Workload
 

@@ -12,8 +12,8 @@ from tests.unit.plugins.gangs.support import gang_configuration, make_group, mak
 
 from bayplan.conformance import ConformanceReport, Context, read_lines, verify_lines
 from bayplan.conformance.gang import started
-from bayplan.conformance.replay import Timing
 from bayplan.scheduler import default_registry
+from bayplan.shell.played_cluster import Timing
 from bayplan.testing import make_node
 
 CREATED = "2026-01-01T00:00:00Z"

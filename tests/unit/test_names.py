@@ -36,7 +36,7 @@ SAME_MODULES: Mapping[str, str] = {
     "nodes": "framework: the nodes that a plugin sees; apiserver/strategies: the kind",
     "preemption": "framework: the rules; core: preemptions under way; config/args: the arguments of the plugin",
     "status": "cli: the command `status`; framework: the result of a plugin",
-    "virtual_time": "apiserver: a cluster in virtual time; conformance: the clock of a recording",
+    "virtual_time": "apiserver: a cluster in virtual time; shell: without an event loop",
 }
 
 #: Class → why there are several of this name.

@@ -28,6 +28,7 @@ COMMANDS = {
     "plugin": ("bayplan.cli.plugin", "Create, check, measure and list plugins."),
     "run": ("bayplan.cli.run", "Schedule the pods of a cluster."),
     "shadow": ("bayplan.cli.shadow", "Compare Bayplan with the scheduler of a cluster, pod by pod."),
+    "simulate": ("bayplan.cli.simulate", "Simulate a scheduler on a trace, in virtual time."),
     "status": ("bayplan.cli.status", "Show the cluster that runs in the background."),
     "up": ("bayplan.cli.up", "Run a cluster of simulated nodes in this process."),
 }

@@ -20,10 +20,11 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from bayplan.conformance import Context
-from bayplan.conformance.replay import STANDARD_TIMING, Replay, Timing
+from bayplan.conformance.replay import Replay
 from bayplan.conformance.report import Difference, compare
 from bayplan.model import Pod, decode_object
 from bayplan.model.times import parse_time
+from bayplan.shell.played_cluster import STANDARD_TIMING, Timing
 
 STEP_SECONDS: Final = 8.0
 #: Changes of one step follow each other as fast as a client sends them.

@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
-from bayplan.conformance.replay import STANDARD_START, Replay, Timing
+from bayplan.conformance.replay import Replay
 from bayplan.model import Pod, PodGroup
 from bayplan.model.times import format_time
 from bayplan.scheduler import default_registry
+from bayplan.shell.played_cluster import STANDARD_START, Timing
 from bayplan.testing import make_node, make_pod
 
 LABEL = "scheduling.x-k8s.io/pod-group"

@@ -9,11 +9,11 @@ import pytest
 from tests.unit.plugins.gangs.support import MakeGangs, closing_gangs, gang_configuration, make_group, make_member
 from tests.unit.plugins.volumes.storage import make_claim, make_class, make_volume
 
-from bayplan.conformance.replay import Timing
 from bayplan.framework import Hint, Status
 from bayplan.model import Pod, PodGroup
 from bayplan.plugins.gangs.coscheduling import Coscheduling
 from bayplan.scheduler import default_registry
+from bayplan.shell.played_cluster import Timing
 from bayplan.testing import Harness, make_node, make_pod
 
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.plugins.gangs.support import Gangs, MakeGangs, closing_gangs, make_group, make_member
 
-from bayplan.conformance.replay import Timing
 from bayplan.model import Pod
+from bayplan.shell.played_cluster import Timing
 from bayplan.testing import make_pod
 
 TIMEOUT_SECONDS = 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bayplan.conformance.virtual_time import ReplayClock, Tasks
+from bayplan.shell.virtual_time import ReplayClock, Tasks
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Virtual time for replays: a clock, and coroutines that sleep by it. No event loop."""
+"""Virtual time for played clusters: a clock, and coroutines that sleep by it. No event loop."""
 
 from __future__ import annotations
 
