@@ -118,6 +118,10 @@ bench: $(STAMP) ## Measure decisions per second (BENCH_ARGS="--nodes 500" narrow
 bench-e2e: control-plane $(if $(shell command -v cc),$(COMPILED_STAMP)) ## Measure Bayplan beside kube-scheduler (BENCH_E2E_ARGS="basic --nodes 500 --pairs 2" narrows it).
 	@PYTHONPATH=$(CURDIR)/$(COMPILED) $(BIN)/python -m bench.e2e $(BENCH_E2E_ARGS)
 
+.PHONY: paper
+paper: $(STAMP) ## Reproduce a published table of GPU allocation (PAPER_ARGS="--policies FGD,BestFit --seeds 42,43" narrows it).
+	@$(BIN)/python examples/30-gpu-fragmentation/paper.py $(PAPER_ARGS)
+
 .PHONY: lock
 lock: ## Refresh constraints.txt with the newest versions that work together.
 	@rm -rf .lock-venv && $(PYTHON) -m venv .lock-venv && .lock-venv/bin/pip install --quiet '.[dev,e2e]'

@@ -188,7 +188,7 @@ class GpuShare(Plugin):
         await self.handle.client.request("PATCH", path, {"metadata": {"annotations": {INDEX: index}}})
 
 
-class Policy(Plugin):
+class PolicyBase:
     """What the policies share: their score depends on what the pod asks for, and on the node and its pods."""
 
     reads = Reads.USAGE
@@ -211,7 +211,7 @@ def cpu_left(nodes):
     return nodes.allocatable("cpu") - nodes.requested("cpu")
 
 
-class RandomNode(Policy):
+class RandomNode(PolicyBase, Plugin):
     """Any node, any device."""
 
     name = "Random"
@@ -231,7 +231,7 @@ class RandomNode(Policy):
         return scores
 
 
-class DotProd(Policy):
+class DotProd(PolicyBase, Plugin):
     """The node whose free amounts point least in the direction of the demand."""
 
     name = "DotProd"
@@ -243,7 +243,7 @@ class DotProd(Policy):
         return (100 * np.clip(1 - (of_cpu + of_gpu) / 2, 0, 1)).astype(np.int64)
 
 
-class GpuClustering(Policy):
+class GpuClustering(PolicyBase, Plugin):
     """Pods of a kind together: parts of GPUs, single GPUs, pairs, …; then the fullest node."""
 
     name = "GpuClustering"
@@ -258,7 +258,7 @@ class GpuClustering(Policy):
         return base + 25 * np.maximum(LARGEST_GPU - self.devices.free(nodes).sum(axis=1), 0) // LARGEST_GPU
 
 
-class GpuPacking(Policy):
+class GpuPacking(PolicyBase, Plugin):
     """GPUs in use first, then free GPUs of nodes in use, then empty nodes."""
 
     name = "GpuPacking"
@@ -277,7 +277,7 @@ class GpuPacking(Policy):
         return np.where(is_empty, np.maximum(33 - n_empty, n_empty), score)
 
 
-class BestFit(Policy):
+class BestFit(PolicyBase, Plugin):
     """The node with the least left over, CPUs and GPUs weighing the same."""
 
     name = "BestFit"
@@ -310,7 +310,7 @@ class FGDArgs(Args):
     )
 
 
-class FGD(Policy):
+class FGD(PolicyBase, Plugin):
     """Fragmentation gradient descent: the node where fragmentation grows least or falls most."""
 
     name = "FGD"

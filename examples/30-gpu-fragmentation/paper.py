@@ -167,28 +167,30 @@ def name_of(pods):
 
 
 def all_runs(options):
-    """Rows of the table, one run after another or several at a time; progress goes to standard error."""
+    """The rows of the table, in the same order however many runs there are at a time."""
     runs = list(product(options.pods, options.policies, options.seeds))
-    start, rows = time.monotonic(), {}
-    with ProcessPoolExecutor(min(options.jobs, len(runs))) as executor:
-        started = {
-            executor.submit(run_once, options.nodes, pods, policy, seed, options.ties): (pods, policy, seed)
-            for pods, policy, seed in runs
-        }
-        for done, future in enumerate(as_completed(started), start=1):
-            rows[started[future]] = future.result()
-            left = (time.monotonic() - start) / done * (len(runs) - done)
-            pods, policy, seed = started[future]
-            print(
-                f"{done}/{len(runs)} {name_of(pods)} {policy} {seed}, {left:.0f} s left",
-                file=sys.stderr,
-                flush=True,
-            )
+    found, start = {}, time.monotonic()
+    for done, (run, rates) in enumerate(finished(runs, options), start=1):
+        found[run] = rates
+        left = (time.monotonic() - start) / done * (len(runs) - done)
+        said = f"{done}/{len(runs)} {name_of(run[0])} {run[1]} {run[2]}, {left:.0f} s left"
+        print(said, file=sys.stderr, flush=True)
     return [
         (name_of(pods), policy, seed, percent, rate)
         for pods, policy, seed in runs
-        for percent, rate in rows[pods, policy, seed]
+        for percent, rate in found[pods, policy, seed]
     ]
+
+
+def finished(runs, options):
+    """(run, its rates) in the order in which they are done."""
+    n_jobs = min(options.jobs, len(runs))
+    if n_jobs == 1:
+        yield from ((run, run_once(options.nodes, *run, options.ties)) for run in runs)
+        return
+    with ProcessPoolExecutor(n_jobs) as executor:
+        started = {executor.submit(run_once, options.nodes, *run, options.ties): run for run in runs}
+        yield from ((started[future], future.result()) for future in as_completed(started))
 
 
 def published_rows(file):

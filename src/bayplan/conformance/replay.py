@@ -71,7 +71,7 @@ class Replay(PlayedCluster):
 
     # --- what the recordings have -----------------------------------------------------------------
 
-    def attempted(self, info: QueuedPodInfo) -> None:
+    def pod_attempted(self, info: QueuedPodInfo) -> None:
         self.attempts[info.key] += 1
 
     def status_written(self, write: WriteStatus) -> None:

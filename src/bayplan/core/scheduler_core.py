@@ -10,8 +10,8 @@ pods, carries out its instructions and feeds the results back::
             ...  # StartBinding → later core.handle(PodBound(...))
     # sleep until core.next_wakeup() or the next input, then core.run_due()
 
-Drivers: the live service (`bayplan.shell`), the conformance replay in virtual time, the mirror of a served
-extender, the test harness.
+Drivers: the live service (`bayplan.shell`), the conformance replay and the lab in virtual time, the mirror of a
+served extender, the test harness.
 """
 
 from __future__ import annotations

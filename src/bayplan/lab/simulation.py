@@ -127,7 +127,7 @@ class Simulation(PlayedCluster):
             self._durations[pod.uid] = arrival.duration
         self.apply(None, pod)
         if pod.node_name:
-            self.bound(pod)
+            self.pod_bound(pod)
 
     def _set_object(self, new: KubeObject) -> None:
         key = (new.KIND, new.namespace, new.name)
@@ -193,16 +193,16 @@ class Simulation(PlayedCluster):
             self._durations.pop(pod.uid, None)
             self.apply(pod, None)
 
-    def bound(self, pod: Pod) -> None:
+    def pod_bound(self, pod: Pod) -> None:
         self._measured.bound(pod, self.now)
         duration = self._durations.pop(pod.uid, None)
         if duration is not None:
             self._end_at(self.now + duration, pod)
 
-    def evicted(self, pod: Pod) -> None:
+    def pod_evicted(self, pod: Pod) -> None:
         self._measured.preempted(pod, self.now)
 
-    def attempted(self, info: QueuedPodInfo) -> None:
+    def pod_attempted(self, info: QueuedPodInfo) -> None:
         self._measured.attempted(info.pod)
         if self._options.retries:
             return

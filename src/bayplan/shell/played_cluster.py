@@ -93,13 +93,13 @@ class PlayedCluster:
 
     # --- for subclasses ---------------------------------------------------------------------------
 
-    def attempted(self, info: QueuedPodInfo) -> None:
+    def pod_attempted(self, info: QueuedPodInfo) -> None:
         """A pod was tried; what follows from it has been carried out."""
 
-    def bound(self, pod: Pod) -> None:
+    def pod_bound(self, pod: Pod) -> None:
         """A pod is on its node."""
 
-    def evicted(self, pod: Pod) -> None:
+    def pod_evicted(self, pod: Pod) -> None:
         """A preemption removed a pod."""
 
     def status_written(self, write: WriteStatus) -> None:
@@ -123,7 +123,7 @@ class PlayedCluster:
             tried = core.schedule_one()
             if tried is not None:
                 self._carry_out(core.take_instructions())
-                self.attempted(tried)
+                self.pod_attempted(tried)
                 clock.time += self._timing.attempt_seconds
                 continue
             due = self.next_due()
@@ -193,7 +193,7 @@ class PlayedCluster:
     async def bind(self, pod: Pod, node_name: str) -> None:
         old = self.pods[pod.key]
         self._patch(old, Condition(type="PodScheduled", status="True"), "", node_name)
-        self.bound(self.pods[pod.key])
+        self.pod_bound(self.pods[pod.key])
 
     def _write_status(self, write: WriteStatus) -> None:
         if write.condition is None:
@@ -214,7 +214,7 @@ class PlayedCluster:
                 continue
             if (pod := self.pods.get(victim.pod.key)) is not None:
                 self.apply(pod, None)
-                self.evicted(pod)
+                self.pod_evicted(pod)
         self._handle(PreemptionEnded(preemption, awaits_deletion=True))
 
     def _patch(self, old: Pod, condition: Condition, nominated: str, node_name: str = "") -> None:

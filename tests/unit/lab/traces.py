@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from bayplan.lab import ObjectArrival, PodArrival, Trace
@@ -29,5 +29,5 @@ def small_trace(n_pods: int = 4, *, n_nodes: int = 2, cpu: str = "1", **arrival:
     return Trace.of([*pods, *nodes])
 
 
-def names(column: Sequence[str]) -> list[str]:
+def names(column: Iterable[object]) -> list[str]:
     return [str(name).removeprefix("default/") for name in column]
