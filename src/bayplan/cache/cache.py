@@ -66,6 +66,10 @@ class Cache:
     def n_assumed(self) -> int:
         return len(self._assumed)
 
+    def orphans(self) -> dict[str, list[Pod]]:
+        """Nodes that are not in the cache → the pods that name them."""
+        return {name: [self._pods[uid] for uid in uids] for name, uids in self._orphans.items()}
+
     # --- nodes ------------------------------------------------------------------------------------
 
     def set_node(self, node: Node) -> None:

@@ -128,6 +128,9 @@ class ExtenderSession:
             return {}
         scores: dict[str, int] = {}
         for name, score in named:
+            if log.verbosity >= 10:
+                message = "Extender scored node for pod"
+                log.info(message, v=10, pod=self._pod, extender=extender.name, node=name, score=score)
             scores[name] = scores.get(name, 0) + score * extender.weight * SCALE
         self._note(extender, "prioritize", start, scores=scores, n_left=len(scores))
         return scores

@@ -22,6 +22,7 @@ from bayplan.core.decision import NO_NODES, Decision, Failure, with_nominated_no
 from bayplan.core.extender_session import ExtenderSession, ExtenderSteps
 from bayplan.core.feasible_nodes import FeasibleNodes, NodeSampler, TieBreaker
 from bayplan.core.messages import AssumedPod, RecordEvent, StartBinding, WriteStatus
+from bayplan.core.score_logs import log_plugin_scores, log_totals
 from bayplan.framework import (
     SUCCESS,
     BindPlan,
@@ -316,11 +317,15 @@ class ProfileScheduler:
             return status
         record.start("Score")
         scores = runner.score(state, pod, feasible)
-        if session is None or isinstance(scores, Status):
-            return scores
-        record.start("ExtenderPrioritize")
-        added = yield from session.prioritize(feasible)
-        return scores.with_totals(scores.totals + added)
+        if log.verbosity >= 10:
+            log_plugin_scores(log, pod, scores)
+        if session is not None and not isinstance(scores, Status):
+            record.start("ExtenderPrioritize")
+            added = yield from session.prioritize(feasible)
+            scores = scores.with_totals(scores.totals + added)
+        if log.verbosity >= 10:
+            log_totals(log, pod, scores)
+        return scores
 
     def _select_node(self, cycle: CycleContext, feasible: NodeTable, scores: ScoreOutcome | None) -> Decision:
         record, outcome = cycle.record, cycle.diagnosis.outcome

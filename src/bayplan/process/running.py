@@ -32,6 +32,7 @@ from bayplan.config import to_yaml
 from bayplan.observe import klog
 from bayplan.observe.health import Check
 from bayplan.process.background_loop import BackgroundLoop
+from bayplan.process.cache_debugger import CacheDebugger
 from bayplan.process.event_loops import new_event_loop
 from bayplan.process.followed_release import ask_release
 from bayplan.process.garbage_collection import GcTuner
@@ -225,7 +226,10 @@ class Process:
         self._background = BackgroundLoop("background")
         self._watchdog.start()
         try:
-            with StopSignals(self._ask_to_stop):
+            with (
+                StopSignals(self._ask_to_stop),
+                CacheDebugger(self._service.core, self._service.informers),
+            ):
                 return await self._run()
         finally:
             self._watchdog.stop()
