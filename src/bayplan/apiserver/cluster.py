@@ -55,6 +55,7 @@ class Cluster:
     runs. *reload* reads it again with other plugins; with it, a plugin's file that is saved is at work before the
     next cycle. *manifests* are there before the scheduler is. *data* is a folder that outlives the process.
     *kubernetes* is the release that the cluster speaks, such as "1.36"; with a registry it is the registry's.
+    *annotates_results* writes the results of attempts to the pods, as kube-scheduler-simulator does.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Cluster:
         clock: Clock | None = None,
         pace: Pace | None = None,
         seed: int | None = None,
+        annotates_results: bool = False,
     ) -> None:
         self.clock = clock if clock is not None else SystemClock()
         self._nodes = make_nodes(nodes, zones=zones) if isinstance(nodes, int) else nodes
@@ -88,6 +90,7 @@ class Cluster:
         self._listen = listen
         self._pace = pace
         self._seed = seed
+        self._annotates_results = annotates_results
         self.api_server = ApiServer(self.clock, data=data, release=self._registry.release)
         self.client = self._new_client()
         #: None before the start, and without a scheduler.
@@ -172,6 +175,7 @@ class Cluster:
             EventBroadcaster(client, self.clock),
             clock=self.clock,
             seed=self._seed,
+            annotates_results=self._annotates_results,
         )
         await service.sync()
         if self._reload is None:

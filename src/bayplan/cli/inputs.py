@@ -40,6 +40,14 @@ def policy_option(function: F) -> F:
     )(function)
 
 
+def annotations_option(function: F) -> F:
+    return click.option(
+        "--simulator-annotations",
+        is_flag=True,
+        help="Write the results of each attempt to the pod, for kube-scheduler-simulator's web interface.",
+    )(function)
+
+
 def read_text(file: str) -> str:
     """The text of *file*; raises ClickException if it cannot be read."""
     try:

@@ -13,7 +13,7 @@ import bayplan
 from bayplan.cli.extender.breaker_option import breaker_option
 from bayplan.cli.flags.flag_command import FlagCommand, with_flags
 from bayplan.cli.flags.flag_table import FLAGS
-from bayplan.cli.inputs import Configuration, accepted, plugin_option, policy_option, registry
+from bayplan.cli.inputs import Configuration, accepted, annotations_option, plugin_option, policy_option, registry
 from bayplan.cli.plugin_timeout_option import plugin_timeout_option
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def _print_version(ctx: click.Context, parameter: click.Parameter, value: str | 
 @breaker_option
 @click.option("--reload", is_flag=True, help="Reload a file of --plugin when it changes.")
 @click.option("--controllers", is_flag=True, help="Also update the status of PodGroups and ElasticQuotas.")
+@annotations_option
 @click.option(
     "--version",
     is_flag=False,
@@ -58,6 +59,7 @@ def command(
     plugin_timeout: float | None,
     extender_breaker: BreakerSettings | None,
     controllers: bool,
+    simulator_annotations: bool,
     reload: bool,
     **given: Any,
 ) -> None:
@@ -86,6 +88,7 @@ def command(
             plugin_timeout=plugin_timeout,
             extender_breaker=extender_breaker,
             controllers=controllers,
+            annotates_results=simulator_annotations,
         )
         return loaded, catalogue, settings
 

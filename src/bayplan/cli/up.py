@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 import click
 
 from bayplan.cli.emulated_version_option import chosen_release
-from bayplan.cli.inputs import FILE, Configuration, accepted, plugin_option, read_text, registry, shown
+from bayplan.cli.inputs import (
+    FILE,
+    Configuration,
+    accepted,
+    annotations_option,
+    plugin_option,
+    read_text,
+    registry,
+    shown,
+)
 from bayplan.cli.plugin_timeout_option import plugin_timeout_option
 from bayplan.cli.private_files import state_folder, write_private
 
@@ -61,6 +70,7 @@ class _UpCommand(click.Command):
 @click.option("--config", "config_file", type=FILE, metavar="FILE", help="The scheduler's configuration.")
 @plugin_option
 @plugin_timeout_option
+@annotations_option
 @click.option(
     "--reload/--no-reload",
     default=True,
@@ -173,6 +183,7 @@ def _cluster(given: dict[str, Any]) -> Callable[[], Cluster]:
         scheduler=False,  # it has a thread of its own
         data=given["data"],
         listen=(given["host"], given["port"]),
+        annotates_results=given["simulator_annotations"],
     )
 
 

@@ -176,6 +176,7 @@ class Process:
             max_unschedulable_seconds=settings.max_unschedulable_seconds,
             metrics=self._observability.scheduler,
             breaker=settings.extender_breaker,
+            annotates_results=settings.annotates_results,
         )
         self._observability.watch(self._service, self._broadcaster, lambda: self._election)
         self._serving = Serving(settings, self._transport, self._clock)

@@ -54,6 +54,8 @@ class Settings:
     extender_breaker: BreakerSettings | None = None
     #: Whether to update the status of PodGroups and ElasticQuotas too.
     controllers: bool = False
+    #: Whether the results of attempts are written to the pods, as kube-scheduler-simulator does.
+    annotates_results: bool = False
     disabled_metrics: tuple[str, ...] = ()
     #: Every flag as text, for /flagz.
     flags: Mapping[str, str] = field(default_factory=dict)

@@ -39,6 +39,7 @@ from bayplan.shell.binding_cycle import BindingCycle
 from bayplan.shell.cluster_feed import ClusterFeed
 from bayplan.shell.eviction import Evictor
 from bayplan.shell.extender_driver import call_extenders
+from bayplan.shell.result_annotations import ATTEMPT_ENDED, ResultAnnotations
 
 if TYPE_CHECKING:
     from bayplan.client import EventBroadcaster, KubeClient
@@ -71,7 +72,9 @@ class SchedulerService:
         max_unschedulable_seconds: float = MAX_UNSCHEDULABLE_SECONDS,
         metrics: SchedulerMetrics | None = None,
         breaker: BreakerSettings | None = None,
+        annotates_results: bool = False,
     ) -> None:
+        """*annotates_results*: whether the results of attempts are written to the pods, as annotations."""
         self._clock = clock
         self.metrics = metrics if metrics is not None else SchedulerMetrics(clock.now)
         self._client = client
@@ -105,6 +108,7 @@ class SchedulerService:
         self._evictor = Evictor(self._handle, client, self.metrics)
         self.feed = ClusterFeed(self.core, client, clock, self._handle)
         self.informers = self.feed.informers
+        self._annotations = ResultAnnotations(self.core, self.records, client) if annotates_results else None
         self._load_watcher = LoadWatcher(client, self._capacity, clock)
 
     @property
@@ -275,6 +279,8 @@ class SchedulerService:
             note=event.note,
             related=event.related,
         )
+        if self._annotations is not None and event.reason in ATTEMPT_ENDED and isinstance(event.regarding, Pod):
+            self._start(self._annotations.write(event.regarding))
 
     def _recorder(self, profile_name: str) -> EventRecorder:
         recorder = self._recorders.get(profile_name)
