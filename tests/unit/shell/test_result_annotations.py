@@ -15,7 +15,7 @@ from bayplan.testing import Harness, make_node, make_pod
 FILTERS = ("NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit")
 
 
-def annotations(max_bytes: int = 100_000) -> tuple[dict[str, Any], str]:
+def decoded_results(max_bytes: int = 100_000) -> tuple[dict[str, Any], str]:
     """Of a pod with two nodes that fit, and one too small; decoded, and the node that was chosen."""
     harness = Harness()
     harness.add(make_node("a", cpu="4"), make_node("b", cpu="8"), make_node("c", cpu="500m"))
@@ -27,7 +27,7 @@ def annotations(max_bytes: int = 100_000) -> tuple[dict[str, Any], str]:
 
 def test_every_plugin_has_its_word_about_every_node() -> None:
     """Up to the one that rejected the node."""
-    found, selected = annotations()
+    found, selected = decoded_results()
 
     assert selected == "b"
     assert found["filter-result"]["a"] == dict.fromkeys(FILTERS, "passed")
@@ -45,7 +45,7 @@ def test_every_plugin_has_its_word_about_every_node() -> None:
 
 def test_what_does_not_fit_is_left_out() -> None:
     """The chosen node is the last to go."""
-    found, selected = annotations(max_bytes=700)
+    found, selected = decoded_results(max_bytes=700)
 
     assert selected == "b"
     assert [list(found[key]) for key in ("filter-result", "score-result")] == [["b"], ["b"]]
