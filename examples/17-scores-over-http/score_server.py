@@ -7,11 +7,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 @contextmanager
-def serving(scores):
-    """The address of a server that gives *scores*, whatever is in there at the time."""
+def serving(scores, asked=None):
+    """The address of a server that gives *scores*, whatever is in there at the time; requests go to *asked*."""
+    requests = asked if asked is not None else []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
+            requests.append(self.path)
             body = json.dumps(scores).encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
