@@ -1,4 +1,4 @@
-"""The scheduler's metrics, with the names, labels, buckets and stability of kube-scheduler 1.36.
+"""The scheduler's metrics, with the names, labels, buckets and stability of kube-scheduler.
 
 Definitions only; `observers` sets the values. The metrics of kube-scheduler that are missing here (Go's runtime,
 opportunistic batching, pod groups) are listed in docs/guides/running.md.
@@ -20,6 +20,7 @@ from bayplan.observe.instruments import (
     Number,
     exponential,
 )
+from bayplan.release import DEFAULT, Release
 
 _ATTEMPT: Final = exponential(0.001, 2, 15)
 _POINT: Final = exponential(0.0001, 2, 12)
@@ -33,7 +34,9 @@ AnyFamily = Family[Number] | Family[Distribution]
 class SchedulerFamilies:
     """One attribute per metric, with its name without `scheduler_`."""
 
-    def __init__(self) -> None:
+    def __init__(self, release: Release = DEFAULT) -> None:
+        counts_entities = release.facts.counts_entities
+        since_entities = BETA if counts_entities else ALPHA
         # --- attempts -----------------------------------------------------------------------------
         self.schedule_attempts_total = Counter(
             "scheduler_schedule_attempts_total",
@@ -55,7 +58,7 @@ class SchedulerFamilies:
             "scheduler_scheduling_algorithm_duration_seconds",
             "Scheduling algorithm latency in seconds",
             buckets=_ATTEMPT,
-            stability=ALPHA,
+            stability=since_entities,
         )
         self.pod_scheduling_attempts = Histogram(
             "scheduler_pod_scheduling_attempts",
@@ -95,7 +98,7 @@ class SchedulerFamilies:
             "extension_point",
             "status",
             buckets=_PLUGIN,
-            stability=ALPHA,
+            stability=since_entities,
         )
         self.plugin_evaluation_total = Counter(
             "scheduler_plugin_evaluation_total",
@@ -137,6 +140,22 @@ class SchedulerFamilies:
             "queue",
             "event",
             stability=STABLE,
+        )
+        self.queued_entities = Gauge(
+            "scheduler_queued_entities",
+            "Number of queued scheduling entities by the queue type, and by their own: 'pod' for pods that are in "
+            "no group, or 'podgroup'.",
+            "queue",
+            "type",
+            stability=ALPHA,
+        )
+        self.queue_incoming_entities_total = Counter(
+            "scheduler_queue_incoming_entities_total",
+            "Number of scheduling entities that were added to a queue, by event, queue type and entity type.",
+            "queue",
+            "event",
+            "type",
+            stability=ALPHA,
         )
         self.unschedulable_pods = Gauge(
             "scheduler_unschedulable_pods",
@@ -209,8 +228,15 @@ class SchedulerFamilies:
             stability=ALPHA,
         )
 
+        #: Metrics that the release does not have, or hides.
+        self._hidden: tuple[AnyFamily, ...] = (self.queued_entities, self.queue_incoming_entities_total)
+        if counts_entities:
+            self._hidden = (self.preemption_goroutines_duration,)
+
     def all(self) -> list[AnyFamily]:
-        return list(vars(self).values())
+        """The exposed ones."""
+        families = [each for each in vars(self).values() if isinstance(each, Family)]
+        return [each for each in families if each not in self._hidden]
 
 
 class ProcessFamilies:

@@ -15,6 +15,7 @@ import numpy as np
 
 from bayplan.observe.instruments import Distribution, Number
 from bayplan.observe.metrics import SchedulerFamilies
+from bayplan.release import DEFAULT, Release
 
 #: upstream pluginMetricsSamplePercent: the share of the cycles in which plugins are timed one by one.
 PLUGIN_SAMPLE_SHARE: Final = 0.1
@@ -26,6 +27,12 @@ PRIORITIZING_EXTENDER: Final = "prioritizing_extender"
 MAX_BUFFERED: Final = 4096
 #: Work for which kube-scheduler starts goroutines, and which the scheduling cycle does itself here.
 IN_THE_CYCLE: Final = ("Filter", "Score", "InterPodAffinity", "DefaultPreemption")
+
+#: The events with which a scheduling entity enters a queue; after an attempt, or a change of the cluster, it stays
+#: the same entity.
+ENTITY_EVENTS: Final = frozenset({"UnscheduledPodAdd", "ForceActivate", "BackoffComplete"})
+#: Where pods wait for their group: empty, since pods are scheduled one by one.
+POD_GROUP_QUEUES: Final = ("incomplete", "pending")
 
 
 class Observable(Protocol):
@@ -180,15 +187,21 @@ class ProfileMetrics:
 class SchedulerMetrics:
     """Implements `queue.QueueObserver` and `core.stations.AttemptObserver`; creates the observers of profiles."""
 
-    def __init__(self, now: Callable[[], float], rng: Callable[[], float] = random.random) -> None:
+    def __init__(
+        self,
+        now: Callable[[], float],
+        rng: Callable[[], float] = random.random,
+        release: Release = DEFAULT,
+    ) -> None:
         """*now* is the scheduler's clock, which the timestamps of queued pods are from."""
-        self.families = SchedulerFamilies()
+        self.families = SchedulerFamilies(release)
+        self._pod_group_queues = POD_GROUP_QUEUES if release.facts.counts_entities else ()
         self._now = now
         self._rng = rng
         self._observers: dict[str, ProfileObserver] = {}
         self._profiles: dict[str, ProfileMetrics] = {}
         self._callers: dict[str, Observable] = {}
-        self._queued: dict[tuple[str, str], Number] = {}
+        self._queued: dict[tuple[str, str], tuple[Number, ...]] = {}
         self._events: dict[str, Distribution] = {}
         self._attempts = self.families.pod_scheduling_attempts.labels()
         self._after_flush = self.families.pod_scheduled_after_flush_total.labels()
@@ -258,10 +271,17 @@ class SchedulerMetrics:
     # --- queue and watch --------------------------------------------------------------------------
 
     def pod_queued(self, queue: str, event: str) -> None:
-        number = self._queued.get((queue, event))
-        if number is None:
-            number = self._queued[queue, event] = self.families.queue_incoming_pods_total.labels(queue, event)
-        number.value += 1
+        numbers = self._queued.get((queue, event))
+        if numbers is None:
+            numbers = self._queued[queue, event] = self._queue_counters(queue, event)
+        for number in numbers:
+            number.value += 1
+
+    def _queue_counters(self, queue: str, event: str) -> tuple[Number, ...]:
+        of_pods = self.families.queue_incoming_pods_total.labels(queue, event)
+        if event not in ENTITY_EVENTS:
+            return (of_pods,)
+        return of_pods, self.families.queue_incoming_entities_total.labels(queue, event, "pod")
 
     def rejector_counted(self, plugin: str, profile: str, change: int) -> None:
         self.families.unschedulable_pods.labels(plugin, profile).inc(change)
@@ -290,6 +310,9 @@ class SchedulerMetrics:
         """Set the gauges: pods per queue, cache size, events logged for pods in flight, binding cycles."""
         for queue, count in pending.items():
             self.families.pending_pods.labels(queue).set(count)
+            self.families.queued_entities.labels(queue, "pod").set(count)
+        for queue in self._pod_group_queues:
+            self.families.pending_pods.labels(queue).set(0)
         for kind, count in cache.items():
             self.families.cache_size.labels(kind).set(count)
         # An event that is not logged any more is 0, as in Go.

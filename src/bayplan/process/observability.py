@@ -43,7 +43,7 @@ class Observability:
     """The metrics of a process; created before everything that is measured."""
 
     def __init__(self, settings: Settings, clock: Clock) -> None:
-        self.scheduler = SchedulerMetrics(clock.now)
+        self.scheduler = SchedulerMetrics(clock.now, release=settings.release)
         self.process = ProcessMetrics(settings.release)
         self.registry = MetricsRegistry(settings.disabled_metrics)
         self.registry.add(*self.scheduler.families.all())

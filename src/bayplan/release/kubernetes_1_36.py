@@ -247,5 +247,5 @@ KUBERNETES_1_36: Final = Release(
             f"the placement of pod groups {_OFF_BY_DEFAULT}",
         ),
     },
-    facts=ReleaseFacts(has_pod_group_post_filter=False),
+    facts=ReleaseFacts(has_pod_group_post_filter=False, counts_entities=False),
 )

@@ -60,7 +60,15 @@ class Release:
             )
             if problem:
                 raise ValueError(problem)
-        return self.with_gates(settings)
+        release = self.with_gates(settings)
+        for name in settings:
+            if release.is_enabled(name) and (missing := release.disabled_dependencies(name)):
+                raise ValueError(f"{name}=true: it depends on {', '.join(missing)}, which is off")
+        return release
+
+    def disabled_dependencies(self, gate: str) -> list[str]:
+        """The gates that must be enabled with *gate*, and are not."""
+        return [each for each in self.gate_dependencies.get(gate, ()) if not self.is_enabled(each)]
 
     def feature_gates(self) -> Iterator[tuple[str, str, bool]]:
         """(name, stage, is enabled), for kubernetes_feature_enabled."""

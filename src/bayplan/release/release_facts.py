@@ -15,3 +15,6 @@ class ReleaseFacts:
 
     #: Whether profiles have the extension point podGroupPostFilter.
     has_pod_group_post_filter: bool = True
+    #: The metrics count scheduling entities, which are pods or pod groups, beside pods; the duration of goroutines
+    #: of preemption is hidden, and those of plugins and of the scheduling algorithm are beta.
+    counts_entities: bool = True

@@ -10,10 +10,11 @@ import pytest
 
 from bayplan.observe.instruments import Histogram
 from bayplan.observe.metrics import AnyFamily, ProcessFamilies, SchedulerFamilies
+from bayplan.release import SUPPORTED, Release, release_named
 
 SURFACE = json.loads((Path(__file__).parents[2] / "parity" / "golden" / "surface-v1.36.4.json").read_text())
 FAMILIES: dict[str, AnyFamily] = {
-    family.name: family for family in (*SchedulerFamilies().all(), *ProcessFamilies().all())
+    family.name: family for family in (*SchedulerFamilies(release_named("1.36")).all(), *ProcessFamilies().all())
 }
 #: Of opportunistic batching, which cached results make unnecessary here.
 NOT_OURS = {
@@ -43,9 +44,25 @@ def test_metric_is_as_recorded(seen: dict[str, Any]) -> None:
         assert [float(bound) for bound in seen["buckets"][:-1]] == list(family.bounds)
 
 
-def test_attributes_are_all_there_is() -> None:
+def test_newer_release_counts_entities() -> None:
+    """As a kube-scheduler 1.37.1 exposes them: two metrics more, one hidden, two that became beta."""
+    older, newer = ({each.name: each for each in SchedulerFamilies(one).all()} for one in SUPPORTED.values())
+
+    assert newer.keys() - older.keys() == {"scheduler_queued_entities", "scheduler_queue_incoming_entities_total"}
+    assert older.keys() - newer.keys() == {"scheduler_preemption_goroutines_duration_seconds"}
+    assert set(newer["scheduler_queued_entities"].label_names) == {"queue", "type"}
+    matured = {name for name in older.keys() & newer.keys() if older[name].text != newer[name].text}
+    assert matured == {
+        "scheduler_plugin_execution_duration_seconds",
+        "scheduler_scheduling_algorithm_duration_seconds",
+    }
+    assert all(newer[name].text.startswith("[BETA] ") for name in matured)
+
+
+@pytest.mark.parametrize("release", SUPPORTED.values(), ids=str)
+def test_attributes_are_all_there_is(release: Release) -> None:
     """Every family is named once, and begins with its subsystem: the scheduler's, or ours."""
-    names = [family.name for family in SchedulerFamilies().all()]
+    names = [family.name for family in SchedulerFamilies(release).all()]
 
     assert len(set(names)) == len(names)
     assert all(name.startswith(("scheduler_", "bayplan_")) for name in names)

@@ -159,6 +159,8 @@ def test_queue_permit_and_events(stage: Stage) -> None:
     stage.metrics.event_handled("NodeAdd", 0.1)
 
     assert stage.value("queue_incoming_pods_total", queue="active", event="NodeAdd") == 2
+    stage.metrics.pod_queued("active", "BackoffComplete")
+    assert len(list(stage.metrics.families.queue_incoming_entities_total)) == 1
     assert stage.value("unschedulable_pods", plugin="Fit", profile=PROFILE) == 1
     assert stage.value("permit_wait_duration_seconds_sum", result="Unschedulable") == 3
     assert stage.value("event_handling_duration_seconds_count", event="NodeAdd") == 1

@@ -41,10 +41,11 @@ def test_gates_that_change_no_decision_are_accepted(items: list[str]) -> None:
         ),
         ("DynamicResourceAllocation=false", "as it is in 1.36 by default, true"),
         ("AllAlpha=true", "would change what the scheduler decides"),
+        ("WorkloadWithJob=true", "WorkloadWithJob=true: it depends on GenericWorkload, which is off"),
         ("GangScheduling", "is not a feature gate; write for example GangScheduling=true"),
         ("KMSv1=maybe", 'KMSv1 is "maybe"; a feature gate is true or false'),
     ],
-    ids=["misspelt", "alpha on", "default off", "all", "no value", "no boolean"],
+    ids=["misspelt", "alpha on", "default off", "all", "a gate it depends on", "no value", "no boolean"],
 )
 def test_invalid_gates_are_rejected(item: str, message: str) -> None:
     """With the reason, and the most similar name."""
