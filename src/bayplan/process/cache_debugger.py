@@ -16,7 +16,7 @@ from bayplan.observe import klog
 
 if TYPE_CHECKING:
     from bayplan.core import SchedulerCore
-    from bayplan.framework import Informers
+    from bayplan.watch.informers import InformerFactory
 
 log = klog.get_logger("bayplan.process")
 
@@ -27,7 +27,7 @@ _FIELDS: Final = ("cpu", "memory", "ephemeral-storage", "pods")
 class CacheDebugger:
     """Listens for SIGUSR2 while it is entered; the log is written between two attempts."""
 
-    def __init__(self, core: SchedulerCore, informers: Informers) -> None:
+    def __init__(self, core: SchedulerCore, informers: InformerFactory) -> None:
         self._core = core
         self._informers = informers
 
