@@ -23,6 +23,7 @@ from bayplan.apiserver.simulation.kubelets import Kubelets, Pace
 from bayplan.apiserver.simulation.manifest_applier import ManifestApplier, read_manifests
 from bayplan.apiserver.simulation.simulated_devices import SimulatedDevices, parse_devices
 from bayplan.apiserver.simulation.simulated_nodes import make_nodes
+from bayplan.apiserver.simulation.standing_objects import make_cluster_objects
 from bayplan.apiserver.transport.local_transport import LocalTransport
 from bayplan.client import EventBroadcaster, KubeClient
 from bayplan.clock import SystemClock
@@ -123,6 +124,7 @@ class Cluster:
             await self._start_listening(*self._listen)
         if set(self._controllers) & set(SCHEDULER_PLUGINS_CONTROLLERS):
             await install(self.client)
+        await make_cluster_objects(self.client, self.http.url if self.http is not None else None)
         await check_devices(self.client, self._devices)
         classes = {each.name: each.device_class() for each in self._devices}
         await ManifestApplier(self.client).create([*self._nodes, *classes.values()])

@@ -7,6 +7,7 @@ from typing import Final
 
 from bayplan.controllers.api_objects import Object, is_being_deleted, key_of, path_of, split_key
 from bayplan.controllers.controller import Controller
+from bayplan.controllers.controller_revisions import REVISION_LABEL, RevisionHistory
 from bayplan.controllers.pod_control import PodControl
 from bayplan.controllers.pod_view import PodView
 from bayplan.controllers.template_hash import template_hash
@@ -15,7 +16,6 @@ from bayplan.model.node_selectors import required_node_affinity
 from bayplan.model.taints import find_untolerated
 
 APPS: Final = "apps/v1"
-REVISION_LABEL: Final = "controller-revision-hash"
 #: Taint effects that evict running pods.
 STAY: Final = ("NoExecute",)
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -39,6 +39,7 @@ class DaemonSetController(Controller):
         self._sets = self.objects(APPS, "daemonsets")
         self._nodes = self.nodes(self._node_changed)
         self._control = PodControl(self, APPS, "DaemonSet", self._sets)
+        self._history = RevisionHistory(self, "DaemonSet")
 
     def _node_changed(self, old: Node | None, new: Node | None) -> None:
         if old is None or new is None or _shape(old) != _shape(new):
@@ -51,10 +52,13 @@ class DaemonSetController(Controller):
         if owner is None:
             self._control.expectations.forget(key)
             return None
+        pods = await self._control.claim(owner)
+        if not is_being_deleted(owner):
+            await self._history.keep(owner, {pod.metadata.labels.get(REVISION_LABEL, "") for pod in pods})
         template = _daemon_template(owner)
         wanted, tolerable = self._nodes_for(owner, template)
         by_node: dict[str, list[PodView]] = {}
-        for pod in await self._control.claim(owner):
+        for pod in pods:
             by_node.setdefault(node_of(pod), []).append(pod)
         if self._control.expectations.is_satisfied(key) and not is_being_deleted(owner):
             await self._place(owner, template, wanted, tolerable, by_node)

@@ -7,13 +7,16 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from bayplan.client import KubeClient
+from bayplan.controllers.batch.cron_jobs import CronJobController
+from bayplan.controllers.batch.jobs import JobController
+from bayplan.controllers.claim_protection import ClaimProtectionController
 from bayplan.controllers.controller import Controller
 from bayplan.controllers.daemon_sets import DaemonSetController
 from bayplan.controllers.deployments import DeploymentController
 from bayplan.controllers.disruption_budgets import DisruptionController
 from bayplan.controllers.elastic_quotas import ElasticQuotaController
+from bayplan.controllers.endpoint_slices import EndpointSliceController
 from bayplan.controllers.garbage import GarbageCollector
-from bayplan.controllers.jobs import JobController
 from bayplan.controllers.namespaces import NamespaceController
 from bayplan.controllers.node_lifecycle import NodeLifecycleController
 from bayplan.controllers.persistent_volumes import PersistentVolumeController
@@ -21,6 +24,7 @@ from bayplan.controllers.pod_groups import PodGroupController
 from bayplan.controllers.replica_sets import ReplicaSetController, ReplicationManager
 from bayplan.controllers.resource_claims import ResourceClaimController
 from bayplan.controllers.resource_quotas import ResourceQuotaController
+from bayplan.controllers.service_accounts import ServiceAccountController
 from bayplan.controllers.stateful_sets import StatefulSetController
 from bayplan.framework import Clock
 from bayplan.watch.informers import InformerFactory
@@ -35,10 +39,14 @@ CLUSTER_CONTROLLERS: Final[tuple[type[Controller], ...]] = (
     StatefulSetController,
     DaemonSetController,
     JobController,
+    CronJobController,
     GarbageCollector,
     NamespaceController,
+    ServiceAccountController,
+    EndpointSliceController,
     DisruptionController,
     PersistentVolumeController,
+    ClaimProtectionController,
     NodeLifecycleController,
     ResourceQuotaController,
     ResourceClaimController,

@@ -7,7 +7,7 @@ from typing import Any, Final
 from bayplan.client import ConflictError, NotFoundError
 from bayplan.controllers.api_objects import Object, is_being_deleted, key_of, path_of, selector_of, split_key
 from bayplan.controllers.controller import Controller
-from bayplan.controllers.core_events import reference
+from bayplan.controllers.core_events import NORMAL, WARNING, reference
 from bayplan.model.quantity import Quantity
 
 STORAGE: Final = "storage.k8s.io/v1"
@@ -27,7 +27,15 @@ class PersistentVolumeController(Controller):
     def watch(self) -> None:
         self._claims = self.objects("v1", "persistentvolumeclaims", _claim_keys)
         self._volumes = self.objects("v1", "persistentvolumes", self._volume_keys)
-        self._classes = self.objects(STORAGE, "storageclasses", lambda _: ())
+        self._classes = self.objects(STORAGE, "storageclasses", self._class_keys)
+        #: Key of a claim → why it waits, as the last event about it says.
+        self._explained: dict[str, str] = {}
+
+    def _class_keys(self, storage_class: Object) -> list[str]:
+        """Claims that have waited for the class."""
+        name = storage_class["metadata"]["name"]
+        waiting = (each for each in self._claims.list() if not each["spec"].get("volumeName"))
+        return [f"claim {key_of(each)}" for each in waiting if each["spec"].get("storageClassName") == name]
 
     def _volume_keys(self, volume: Object) -> list[str]:
         """A volume queues itself, its claim, and every unbound claim."""
@@ -48,7 +56,9 @@ class PersistentVolumeController(Controller):
             return None
         namespace, name = split_key(where)
         claim = self._claims.get(name, namespace)
-        if claim is not None and not is_being_deleted(claim):
+        if claim is None:
+            self._explained.pop(where, None)
+        elif not is_being_deleted(claim):
             await self._sync_claim(claim)
         return None
 
@@ -81,6 +91,22 @@ class PersistentVolumeController(Controller):
             await self._bind(claim, volume)
         elif storage_class is not None and storage_class["provisioner"] != NO_PROVISIONER:
             await self._provision(claim, storage_class, node)
+        else:
+            await self._explain(claim, storage_class)
+
+    async def _explain(self, claim: Object, storage_class: Object | None) -> None:
+        """Say once why a claim waits."""
+        name = claim["spec"].get("storageClassName") or ""
+        if name and storage_class is None:
+            reason, message = "ProvisioningFailed", f'storageclass.storage.k8s.io "{name}" not found'
+        else:
+            reason = "FailedBinding"
+            message = "no persistent volumes available for this claim and no storage class is set"
+        if self._explained.get(key_of(claim)) != message:
+            self._explained[key_of(claim)] = message
+            about = reference(claim, "v1", "PersistentVolumeClaim")
+            type = WARNING if reason == "ProvisioningFailed" else NORMAL
+            await self.events.emit(about, reason, message, type=type)
 
     async def _emit(self, claim: Object, reason: str, message: str) -> None:
         await self.events.emit(reference(claim, "v1", "PersistentVolumeClaim"), reason, message)

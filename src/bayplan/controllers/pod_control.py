@@ -178,26 +178,30 @@ class PodControl:
 
     # --- creating and deleting ----------------------------------------------------------------------------
 
-    async def make(self, owner: Object, template: Object, count: int = 1, name: str = "") -> None:
+    async def make(
+        self, owner: Object, template: Object, count: int = 1, *, name: str = "", prefix: str = ""
+    ) -> None:
         """Create *count* pods from *template*, twice as many at a time after each success; raises a failure.
 
-        So a template that is refused is refused once, not *count* times.
+        So a template that is refused is refused once, not *count* times. The pods have *name*, or a generated name
+        with *prefix*, by default the owner's.
         """
         left, batch = count, 1
         while left > 0:
             size = min(batch, left)
-            making = (self._make_one(owner, template, name) for _ in range(size))
+            naming = {"name": name} if name else {"generateName": prefix or f"{owner['metadata']['name']}-"}
+            making = (self._make_one(owner, template, naming) for _ in range(size))
             _raise_first(await asyncio.gather(*making, return_exceptions=True))
             left, batch = left - size, batch * 2
 
-    async def _make_one(self, owner: Object, template: Object, name: str) -> None:
+    async def _make_one(self, owner: Object, template: Object, naming: Object) -> None:
         meta = template.get("metadata") or {}
         namespace = owner["metadata"]["namespace"]
         pod = {
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {
-                **({"name": name} if name else {"generateName": f"{owner['metadata']['name']}-"}),
+                **naming,
                 "namespace": namespace,
                 "labels": meta.get("labels") or {},
                 "annotations": meta.get("annotations") or {},

@@ -16,10 +16,39 @@ from bayplan.watch.local_store import ObjectIdentity, WatchedResource
 ENDED_PHASES: Final = ("Succeeded", "Failed")
 
 
-class _PodViewContainer(msgspec.Struct, frozen=True, gc=False):
+class _PodViewPort(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    container_port: int
+    name: str = ""
+
+
+class _PreStopSleep(msgspec.Struct, frozen=True, gc=False):
+    seconds: int = 0
+
+
+class _LifecycleHandler(msgspec.Struct, frozen=True, gc=False):
+    sleep: _PreStopSleep | None = None
+
+
+class _Lifecycle(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    pre_stop: _LifecycleHandler | None = None
+
+
+class _PodViewContainer(msgspec.Struct, frozen=True, rename="camel", gc=False):
     name: str
     image: str = ""
-    restart_policy: str | None = msgspec.field(name="restartPolicy", default=None)
+    restart_policy: str | None = None
+    ports: tuple[_PodViewPort, ...] = ()
+    lifecycle: _Lifecycle | None = None
+
+
+class _ClaimSource(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    claim_name: str
+
+
+class _PodViewVolume(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    name: str
+    persistent_volume_claim: _ClaimSource | None = None
+    ephemeral: dict[str, Any] | None = None
 
 
 class PodViewClaim(msgspec.Struct, frozen=True, rename="camel", gc=False):
@@ -47,12 +76,14 @@ class _PodViewSpec(msgspec.Struct, frozen=True, rename="camel"):
     tolerations: tuple[Toleration, ...] = ()
     affinity: dict[str, Any] | None = None
     resource_claims: tuple[PodViewClaim, ...] = ()
+    volumes: tuple[_PodViewVolume, ...] = ()
 
 
 class _PodViewStatus(msgspec.Struct, frozen=True, rename="camel"):
     phase: str = ""
     conditions: tuple[Condition, ...] = ()
     start_time: str | None = None
+    pod_ip: str = msgspec.field(name="podIP", default="")
     resource_claim_statuses: tuple[_PodClaimStatus, ...] = ()
     extended_resource_claim_status: _ExtendedResourceClaim | None = None
 
@@ -103,6 +134,24 @@ class PodView(msgspec.Struct, frozen=True):
     def is_done(self) -> bool:
         """Whether it is certain that its containers do not run and never will."""
         return self.has_ended or (self.is_deleted and not self.spec.node_name)
+
+    @property
+    def pre_stop_seconds(self) -> int:
+        """How long its longest preStop hook sleeps."""
+        hooks = (each.lifecycle.pre_stop for each in self.spec.containers if each.lifecycle is not None)
+        sleeps = (hook.sleep.seconds for hook in hooks if hook is not None and hook.sleep is not None)
+        return max(sleeps, default=0)
+
+    @property
+    def volume_claims(self) -> list[str]:
+        """The names of its PersistentVolumeClaims, those of ephemeral volumes included."""
+        names = []
+        for volume in self.spec.volumes:
+            if volume.persistent_volume_claim is not None:
+                names.append(volume.persistent_volume_claim.claim_name)
+            elif volume.ephemeral is not None:
+                names.append(f"{self.name}-{volume.name}")
+        return names
 
     def claim_name(self, claim: PodViewClaim) -> str | None:
         """The name of the claim of an entry; None if it has not been made, empty if none is needed."""

@@ -7,6 +7,7 @@ from typing import Final
 from bayplan.client import ConflictError
 from bayplan.controllers.api_objects import Object, is_being_deleted, path_of, split_key
 from bayplan.controllers.controller import Controller
+from bayplan.controllers.controller_revisions import REVISION_LABEL, RevisionHistory
 from bayplan.controllers.core_events import reference
 from bayplan.controllers.pod_control import PodControl
 from bayplan.controllers.pod_view import PodView
@@ -15,7 +16,6 @@ from bayplan.controllers.template_hash import template_hash
 APPS: Final = "apps/v1"
 POD_NAME_LABEL: Final = "statefulset.kubernetes.io/pod-name"
 INDEX_LABEL: Final = "apps.kubernetes.io/pod-index"
-REVISION_LABEL: Final = "controller-revision-hash"
 
 
 class StatefulSetController(Controller):
@@ -26,6 +26,7 @@ class StatefulSetController(Controller):
     def watch(self) -> None:
         self._sets = self.objects(APPS, "statefulsets")
         self._control = PodControl(self, APPS, "StatefulSet", self._sets)
+        self._history = RevisionHistory(self, "StatefulSet")
 
     async def reconcile(self, key: str) -> float | None:
         namespace, name = split_key(key)
@@ -34,6 +35,8 @@ class StatefulSetController(Controller):
             self._control.expectations.forget(key)
             return None
         pods = {pod.name: pod for pod in await self._control.claim(owner)}
+        if not is_being_deleted(owner):
+            await self._history.keep(owner, {pod.metadata.labels.get(REVISION_LABEL, "") for pod in pods.values()})
         if self._control.expectations.is_satisfied(key) and not is_being_deleted(owner):
             await self._step(owner, pods)
         await self._update_status(owner, list(pods.values()))

@@ -13,6 +13,7 @@ from bayplan.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from bayplan.apiserver.admission.nodes_and_claims import (
     DefaultStorageClass,
     PersistentVolumeClaimResize,
+    StorageObjectInUseProtection,
     TaintNodesByCondition,
 )
 from bayplan.apiserver.admission.priority import Priority
@@ -40,6 +41,7 @@ class DefaultAdmission(Admission):
             DefaultTolerationSeconds(),
             PodTopologyLabels(lookup),
             DefaultStorageClass(lookup),
+            StorageObjectInUseProtection(),
             PersistentVolumeClaimResize(lookup),
             RuntimeClass(lookup),
             ServiceAddresses(lookup),

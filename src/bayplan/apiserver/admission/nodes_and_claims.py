@@ -9,6 +9,7 @@ from bayplan.apiserver.registry.rest_strategy import Object
 _NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 _IS_DEFAULT = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 _OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
+_PROTECTION = "kubernetes.io/pvc-protection"
 CLASSES = "storage.k8s.io/storageclasses"
 
 
@@ -61,6 +62,24 @@ def _is_default(storage_class: Object) -> bool:
 def _reverse(storage_class: Object) -> tuple[int, ...]:
     """Sorts names in reverse: of classes of the same age, the first by name wins."""
     return tuple(-ord(letter) for letter in storage_class["metadata"]["name"])
+
+
+class StorageObjectInUseProtection:
+    """A claim stays until no pod uses it: a finalizer, which the controllers remove."""
+
+    name = "StorageObjectInUseProtection"
+
+    def admit(self, attributes: AdmissionAttributes) -> None:
+        if attributes.resource.plural != "persistentvolumeclaims" or attributes.subresource:
+            return
+        if attributes.operation != CREATE or attributes.obj is None:
+            return
+        finalizers = attributes.obj["metadata"].setdefault("finalizers", [])
+        if _PROTECTION not in finalizers:
+            finalizers.append(_PROTECTION)
+
+    def check(self, attributes: AdmissionAttributes) -> None:
+        """Nothing to refuse."""
 
 
 class PersistentVolumeClaimResize:

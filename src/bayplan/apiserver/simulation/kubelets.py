@@ -75,6 +75,8 @@ class Kubelets(Controller):
         self._arrived: dict[str, float] = {}
         #: Node → keys of the pods on it: they are frozen while it is unreachable.
         self._on_node: dict[str, set[str]] = {}
+        #: Node → extended resources of its capacity that it was created without: they are allocatable as a whole.
+        self._extended: dict[str, Object] = {}
         super().__init__(client, informers, clock)
 
     def watch(self) -> None:
@@ -152,7 +154,8 @@ class Kubelets(Controller):
         ready, reason, message = _readiness(_fault(node))
         known = condition_of(node.status.conditions, "Ready")
         if known is not None and (known.status, known.reason) == (ready, reason):
-            return None
+            extended = self._extended_resources(node)
+            return {"allocatable": extended} if extended else None
         now = self._time()
         times = {"lastHeartbeatTime": now, "lastTransitionTime": now}
         conditions = [{"type": "Ready", "status": ready, "reason": reason, "message": message, **times}]
@@ -174,6 +177,20 @@ class Kubelets(Controller):
                 {"type": "Hostname", "address": node.name},
             ]
         return status
+
+    def _extended_resources(self, node: Node) -> Object:
+        """What is to change in allocatable so that it follows capacity; an amount that was given stays."""
+        capacity, allocatable = node.status.capacity, node.status.allocatable
+        known = self._extended.get(node.name, {})
+        wanted = {
+            name: amount
+            for name, amount in capacity.items()
+            if "/" in name and (name in known or name not in allocatable)
+        }
+        if wanted or known:
+            self._extended[node.name] = wanted
+        gone = {name: None for name in known if name not in wanted and name in allocatable}
+        return {**{name: amount for name, amount in wanted.items() if allocatable.get(name) != amount}, **gone}
 
     async def _renew(self, node: Node) -> None:
         now = format_micro_time(datetime.fromtimestamp(self.clock.now(), UTC))
@@ -223,7 +240,7 @@ class Kubelets(Controller):
         grace = pod.metadata.deletion_grace_period_seconds or 0
         now = self.clock.now()
         deletion_began = deadline.timestamp() - grace if deadline is not None else now
-        left = deletion_began + min(grace, self._pace.stop_seconds) - now
+        left = deletion_began + min(grace, pod.pre_stop_seconds + self._pace.stop_seconds) - now
         if left > 0:
             return left
         path = path_of("v1", "pods", pod.namespace, pod.name)

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from bayplan.controllers.api_objects import Object, is_being_deleted, path_of, split_key
+from bayplan.controllers.batch.job_indexes import format_indexes, matched_rule
 from bayplan.controllers.controller import Controller
 from bayplan.controllers.core_events import reference
 from bayplan.controllers.pod_control import PodControl
@@ -13,7 +14,9 @@ from bayplan.controllers.pod_view import PodView
 from bayplan.model.times import format_time, time_of
 
 BATCH: Final = "batch/v1"
-INDEX_ANNOTATION: Final = "batch.kubernetes.io/job-completion-index"
+#: A label and an annotation.
+INDEX: Final = "batch.kubernetes.io/job-completion-index"
+INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
 
 
 class JobController(Controller):
@@ -33,7 +36,7 @@ class JobController(Controller):
             return None
         if is_being_deleted(job):
             return None
-        if _ended(job) is not None:
+        if end_of(job) is not None:
             return await self._expire(job)
         pods = await self._control.claim(job)
         outcome = self._outcome(job, pods)
@@ -59,9 +62,11 @@ class JobController(Controller):
         missing = wanted - len(active)
         if missing < 0:
             await self._control.delete(job, active[missing:])
-        elif missing and spec.get("completionMode") == "Indexed":
+        elif missing and _is_indexed(job):
+            name = job["metadata"]["name"]
             for index in _free_indexes(job, pods)[:missing]:
-                await self._control.make(job, _with_index(spec["template"], index))
+                template = _with_index(spec["template"], name, index)
+                await self._control.make(job, template, prefix=f"{name}-{index}-")
         elif missing:
             await self._control.make(job, spec["template"], missing)
 
@@ -76,6 +81,9 @@ class JobController(Controller):
         left = self._deadline(job)
         if left is not None and left <= 0:
             return "Failed", "DeadlineExceeded", "Job was active longer than specified deadline"
+        rule = matched_rule(job, _succeeded_indexes(pods)) if spec.get("successPolicy") else None
+        if rule is not None:
+            return "Complete", "SuccessPolicy", f"Matched rules at index {rule}"
         succeeded = _succeeded(job, pods)
         completions = spec.get("completions")
         if completions is not None and succeeded >= completions:
@@ -94,7 +102,7 @@ class JobController(Controller):
     async def _expire(self, job: Object) -> float | None:
         """Delete a Job that finished `ttlSecondsAfterFinished` ago."""
         ttl = job["spec"].get("ttlSecondsAfterFinished")
-        ended = time_of((_ended(job) or {}).get("lastTransitionTime"))
+        ended = time_of((end_of(job) or {}).get("lastTransitionTime"))
         if ttl is None or ended is None:
             return None
         left = float(ended.timestamp() + ttl - self.clock.now())
@@ -119,6 +127,8 @@ class JobController(Controller):
             "failed": sum(pod.status.phase == "Failed" for pod in pods),
         }
         status: Object = {**known, **counts, "uncountedTerminatedPods": {}}
+        if _is_indexed(job) and counts["succeeded"]:
+            status["completedIndexes"] = format_indexes(_succeeded_indexes(pods))
         if not job["spec"].get("suspend"):
             status.setdefault("startTime", now)
         if outcome is not None:
@@ -155,31 +165,50 @@ class JobController(Controller):
             await self.events.emit(about, reason, message, type="Warning")
 
 
-def _ended(job: Object) -> Object | None:
+def end_of(job: Object) -> Object | None:
     """The condition that finished the Job."""
     conditions = (job.get("status") or {}).get("conditions") or []
     ends = (each for each in conditions if each["type"] in ("Complete", "Failed") and each["status"] == "True")
     return next(ends, None)
 
 
+def _is_indexed(job: Object) -> bool:
+    return bool(job["spec"].get("completionMode") == "Indexed")
+
+
 def _succeeded(job: Object, pods: list[PodView]) -> int:
-    done = [pod for pod in pods if pod.status.phase == "Succeeded"]
-    if job["spec"].get("completionMode") != "Indexed":
-        return len(done)
-    return len({pod.metadata.annotations.get(INDEX_ANNOTATION) for pod in done})
+    if _is_indexed(job):
+        return len(_succeeded_indexes(pods))
+    return sum(pod.status.phase == "Succeeded" for pod in pods)
+
+
+def _succeeded_indexes(pods: list[PodView]) -> set[int]:
+    texts = (pod.metadata.annotations.get(INDEX, "") for pod in pods if pod.status.phase == "Succeeded")
+    return {int(text) for text in texts if text.isdigit()}
 
 
 def _free_indexes(job: Object, pods: list[PodView]) -> list[int]:
     taken = {
-        pod.metadata.annotations.get(INDEX_ANNOTATION)
-        for pod in pods
-        if pod.is_active or pod.status.phase == "Succeeded"
+        pod.metadata.annotations.get(INDEX) for pod in pods if pod.is_active or pod.status.phase == "Succeeded"
     }
     return [index for index in range(job["spec"].get("completions", 0)) if str(index) not in taken]
 
 
-def _with_index(template: Object, index: int) -> Object:
+def _with_index(template: Object, name: str, index: int) -> Object:
+    """The template of one index, which label, annotation, hostname and environment tell."""
     meta = template.get("metadata") or {}
-    labels = {**(meta.get("labels") or {}), INDEX_ANNOTATION: str(index)}
-    annotations = {**(meta.get("annotations") or {}), INDEX_ANNOTATION: str(index)}
-    return {**template, "metadata": {**meta, "labels": labels, "annotations": annotations}}
+    labels = {**(meta.get("labels") or {}), INDEX: str(index)}
+    annotations = {**(meta.get("annotations") or {}), INDEX: str(index)}
+    spec = {**template["spec"], "hostname": f"{name}-{index}"}
+    for field in ("initContainers", "containers"):
+        if spec.get(field):
+            spec[field] = [_with_environment(container) for container in spec[field]]
+    return {**template, "metadata": {**meta, "labels": labels, "annotations": annotations}, "spec": spec}
+
+
+def _with_environment(container: Object) -> Object:
+    known = container.get("env") or []
+    if any(each["name"] == INDEX_VARIABLE for each in known):
+        return container
+    source = {"fieldRef": {"fieldPath": f"metadata.labels['{INDEX}']"}}
+    return {**container, "env": [*known, {"name": INDEX_VARIABLE, "valueFrom": source}]}
