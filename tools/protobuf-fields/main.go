@@ -14,20 +14,25 @@ import (
 	"reflect"
 	"strings"
 
+	admission "k8s.io/api/admissionregistration/v1"
 	apps "k8s.io/api/apps/v1"
 	authentication "k8s.io/api/authentication/v1"
 	authorization "k8s.io/api/authorization/v1"
 	autoscaling "k8s.io/api/autoscaling/v1"
+	autoscaling2 "k8s.io/api/autoscaling/v2"
 	batch "k8s.io/api/batch/v1"
 	coordination "k8s.io/api/coordination/v1"
 	core "k8s.io/api/core/v1"
 	discovery "k8s.io/api/discovery/v1"
 	events "k8s.io/api/events/v1"
+	networking "k8s.io/api/networking/v1"
+	node "k8s.io/api/node/v1"
 	policy "k8s.io/api/policy/v1"
 	rbac "k8s.io/api/rbac/v1"
 	resource "k8s.io/api/resource/v1"
 	scheduling "k8s.io/api/scheduling/v1"
 	storage "k8s.io/api/storage/v1"
+	extensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -36,6 +41,7 @@ import (
 var special = map[string]bool{
 	"meta.v1.Time": true, "meta.v1.MicroTime": true, "meta.v1.Duration": true, "meta.v1.FieldsV1": true,
 	"api.resource.Quantity": true, "util.intstr.IntOrString": true, "pkg.runtime.RawExtension": true,
+	"apiextensions.v1.JSON": true,
 }
 
 var messages = map[string]map[string][2]string{}
@@ -46,7 +52,8 @@ func main() {
 		core.AddToScheme, apps.AddToScheme, batch.AddToScheme, policy.AddToScheme, storage.AddToScheme,
 		scheduling.AddToScheme, coordination.AddToScheme, events.AddToScheme, rbac.AddToScheme,
 		discovery.AddToScheme, resource.AddToScheme, authentication.AddToScheme, authorization.AddToScheme,
-		autoscaling.AddToScheme,
+		autoscaling.AddToScheme, autoscaling2.AddToScheme, networking.AddToScheme, node.AddToScheme,
+		admission.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			panic(err)
@@ -58,6 +65,7 @@ func main() {
 		}
 	}
 	visit(reflect.TypeOf(meta.DeleteOptions{}))
+	visit(reflect.TypeOf(extensions.CustomResourceDefinition{}))
 	encoded, err := json.Marshal(messages)
 	if err != nil {
 		panic(err)

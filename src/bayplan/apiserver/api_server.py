@@ -9,6 +9,7 @@ from typing import Final
 from bayplan.apiserver.admission import DefaultAdmission
 from bayplan.apiserver.api_errors import StatusError
 from bayplan.apiserver.apply import OwnershipTracker
+from bayplan.apiserver.authorization.account_tokens import AccountTokens
 from bayplan.apiserver.authorization.device_access import DeviceAccess
 from bayplan.apiserver.authorization.rbac import RbacAuthorizer
 from bayplan.apiserver.authorization.request_authorization import RequestAuthorization
@@ -31,7 +32,7 @@ from bayplan.apiserver.rest.table_view import TableView
 from bayplan.apiserver.rest.view_selector import ViewSelector
 from bayplan.apiserver.schema.schemas import published
 from bayplan.apiserver.storage.sqlite_journal import GroupCommit, SqliteJournal
-from bayplan.apiserver.storage.versioned_store import HISTORY_LIMIT, HISTORY_SECONDS, VersionedStore
+from bayplan.apiserver.storage.versioned_store import HISTORY_LIMIT, HISTORY_SECONDS, Key, VersionedStore
 from bayplan.apiserver.strategies import built_in_strategies
 from bayplan.apiserver.strategies.policies import SYSTEM_PRIORITY_CLASSES, SYSTEM_PRIORITY_DESCRIPTIONS
 from bayplan.apiserver.subresources import HandlerDependencies, Subresources
@@ -84,7 +85,10 @@ class ApiServer:
         )
         views = ViewSelector(self.registry, self.codec_of, self._table_view)
         dependencies = HandlerDependencies(self.registry, self.codec_of, stamper.timestamp)
-        special = Subresources(dependencies, custom_scale=CustomScaleHandler(dependencies, self.custom.scale_of))
+        self.tokens = AccountTokens(clock.now, self._account_uid)
+        special = Subresources(
+            dependencies, self.tokens, custom_scale=CustomScaleHandler(dependencies, self.custom.scale_of)
+        )
         self._rest = RestHandler(
             self.table,
             self.registry,
@@ -175,6 +179,10 @@ class ApiServer:
         if self.custom.has_rules_for(resource):
             return self.custom.strategy_of(resource)
         return self._built_in_strategy_of(resource)
+
+    def _account_uid(self, namespace: str, name: str) -> str | None:
+        entry = self.store.get(Key("serviceaccounts", namespace, name))
+        return entry.uid if entry is not None else None
 
     def _make_priority_classes(self) -> None:
         """The priority classes that every cluster has."""

@@ -1,7 +1,7 @@
 """The OpenAPI documents of the served resources: v3 by group and version, with hashes for caches, and v2 as one.
 
-For `kubectl explain`, for clients that look up merge keys or supported parameters, and for model generators. JSON
-only: kubectl requests nothing else since it reads v3.
+For `kubectl explain`, for clients that look up merge keys or supported parameters, and for model generators. JSON;
+v2 also as protobuf, which kubectl requests when v3 does not have a kind.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import msgspec
 
 from bayplan.apiserver.openapi.components import PLACES, OpenApiComponents, custom_definition
 from bayplan.apiserver.openapi.openapi_paths import OpenApiPaths
+from bayplan.apiserver.openapi.openapi_protobuf import CONTENT_TYPE, encode_swagger
 from bayplan.apiserver.registry.api_resources import ApiResource, ResourceTable
 from bayplan.apiserver.schema.schemas import Json, Schemas
 from bayplan.apiserver.transport.api_messages import ApiRequest, ApiResponse
@@ -22,6 +23,7 @@ from bayplan.release import DEFAULT, Release
 _PREFIX: Final = "/openapi/"
 _INDEX: Final = "/openapi/v3"
 _V2: Final = "/openapi/v2"
+_V2_PROTOBUF: Final = f"{_V2} as protobuf"
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 #: Bodies that requests and responses of every resource may have.
 _COMMON: Final = tuple(_META + name for name in ("DeleteOptions", "Patch", "Status", "ListMeta", "ObjectMeta"))
@@ -69,7 +71,10 @@ class OpenApi:
 
     def _second_version(self, request: ApiRequest) -> ApiResponse:
         if "protobuf" in request.accept and "json" not in request.accept:
-            return ApiResponse(406, b"this server writes OpenAPI as JSON only\n", content_type="text/plain")
+            body = self._documents.get(_V2_PROTOBUF)
+            if body is None:
+                body = self._documents[_V2_PROTOBUF] = encode_swagger(self._swagger())
+            return ApiResponse(200, body, content_type=CONTENT_TYPE)
         return ApiResponse(200, self._document(_V2, self._swagger))
 
     def _renew(self) -> None:

@@ -19,6 +19,10 @@ __all__ = ["WireFormatError", "decode"]
 
 #: The prefix of every such body.
 _MAGIC: Final = b"k8s\x00"
+#: Messages with two alternatives and no name for either, in the schemas of custom resources.
+_ALTERNATIVES: Final = tuple(
+    f"apiextensions.v1.JSONSchemaPropsOr{each}" for each in ("Array", "Bool", "StringArray")
+)
 #: Lists that are messages themselves: their only field has no name.
 _ITEMS: Final = ""
 
@@ -82,6 +86,8 @@ def _field(name: str, type_: str) -> _ProtoField:
 
 def _message(message: str, data: bytes) -> Any:
     known = _messages()[message]
+    if message in _ALTERNATIVES:
+        return _alternative(known, data)
     value: dict[str, Any] = {}
     for number, raw in fields_of(data):
         field = known.get(number)
@@ -97,6 +103,19 @@ def _message(message: str, data: bytes) -> Any:
     if len(known) == 1 and known[1].name == _ITEMS and known[1].is_list:
         return value.get(_ITEMS, [])
     return value
+
+
+def _alternative(known: dict[int, _ProtoField], data: bytes) -> Any:
+    """The second field if it is there, else the first."""
+    found: dict[int, list[int | bytes]] = {}
+    for number, raw in fields_of(data):
+        found.setdefault(number, []).append(raw)
+    number = 2 if 2 in found else 1
+    field = known[number]
+    values = [_value(field.type, raw) for raw in found.get(number, ())]
+    if field.is_list:
+        return values
+    return values[-1] if values else None
 
 
 def _set(value: dict[str, Any], field: _ProtoField, each: Any) -> None:

@@ -70,4 +70,5 @@ SPECIAL: Final[dict[str, Callable[[bytes], Any]]] = {
     "api.resource.Quantity": _text,
     "util.intstr.IntOrString": _int_or_string,
     "pkg.runtime.RawExtension": _raw_json,
+    "apiextensions.v1.JSON": _raw_json,
 }

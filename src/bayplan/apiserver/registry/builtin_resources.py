@@ -70,10 +70,13 @@ _apps = _Group("apps")
 _events = _Group("events.k8s.io")
 _authentication = _Group("authentication.k8s.io")
 _authorization = _Group("authorization.k8s.io")
+_autoscaling = _Group("autoscaling", "v2")
 _batch = _Group("batch")
+_networking = _Group("networking.k8s.io")
 _policy = _Group("policy")
 _rbac = _Group("rbac.authorization.k8s.io")
 _storage = _Group("storage.k8s.io")
+_admission = _Group("admissionregistration.k8s.io")
 _extensions = _Group("apiextensions.k8s.io")
 _scheduling = _Group("scheduling.k8s.io")
 _coordination = _Group("coordination.k8s.io")
@@ -111,7 +114,7 @@ RESOURCES: Final = (
     ),
     _core.namespaced("ResourceQuota", "resourcequotas", "quota", subresources=_STATUS),
     _core.namespaced("Secret", "secrets"),
-    _core.namespaced("ServiceAccount", "serviceaccounts", "sa"),
+    _core.namespaced("ServiceAccount", "serviceaccounts", "sa", subresources=("token",)),
     _core.namespaced("Service", "services", "svc", categories=_ALL, subresources=_STATUS),
     _apps.namespaced("ControllerRevision", "controllerrevisions"),
     _apps.namespaced("DaemonSet", "daemonsets", "ds", categories=_ALL, subresources=_STATUS),
@@ -125,8 +128,14 @@ RESOURCES: Final = (
     _authorization.cluster("SelfSubjectAccessReview", "selfsubjectaccessreviews", verbs=_CREATE_ONLY),
     _authorization.cluster("SelfSubjectRulesReview", "selfsubjectrulesreviews", verbs=_CREATE_ONLY),
     _authorization.cluster("SubjectAccessReview", "subjectaccessreviews", verbs=_CREATE_ONLY),
+    _autoscaling.namespaced(
+        "HorizontalPodAutoscaler", "horizontalpodautoscalers", "hpa", categories=_ALL, subresources=_STATUS
+    ),
     _batch.namespaced("CronJob", "cronjobs", "cj", categories=_ALL, subresources=_STATUS),
     _batch.namespaced("Job", "jobs", categories=_ALL, subresources=_STATUS),
+    _networking.cluster("IngressClass", "ingressclasses"),
+    _networking.namespaced("Ingress", "ingresses", "ing", subresources=_STATUS),
+    _networking.namespaced("NetworkPolicy", "networkpolicies", "netpol"),
     _policy.namespaced("PodDisruptionBudget", "poddisruptionbudgets", "pdb", subresources=_STATUS),
     _rbac.cluster("ClusterRoleBinding", "clusterrolebindings"),
     _rbac.cluster("ClusterRole", "clusterroles"),
@@ -138,6 +147,10 @@ RESOURCES: Final = (
     _storage.cluster("StorageClass", "storageclasses", "sc"),
     _storage.cluster("VolumeAttachment", "volumeattachments", subresources=_STATUS),
     _storage.cluster("VolumeAttributesClass", "volumeattributesclasses", "vac"),
+    _admission.cluster("MutatingWebhookConfiguration", "mutatingwebhookconfigurations", categories=_EXTENSIONS),
+    _admission.cluster(
+        "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", categories=_EXTENSIONS
+    ),
     _extensions.cluster(
         "CustomResourceDefinition",
         "customresourcedefinitions",

@@ -11,6 +11,8 @@ from bayplan.apiserver.transport.api_messages import ApiRequest
 
 #: Subresources of a namespace; anything else below one is a collection in it.
 _OF_NAMESPACES = ("status", "finalize")
+#: Subresources of pods that need running containers.
+NEED_CONTAINERS = ("attach", "exec", "log", "portforward", "proxy", "resize")
 
 
 def route(request: ApiRequest, table: ResourceTable) -> RequestInfo | None:
@@ -57,6 +59,8 @@ def _in_version(
 
 
 def _has_part(resource: ApiResource, subresource: str) -> bool:
+    if resource.plural == "pods" and not resource.group and subresource in NEED_CONTAINERS:
+        return True  # They are refused in words, rather than as if nobody knew them.
     return subresource in resource.subresources
 
 

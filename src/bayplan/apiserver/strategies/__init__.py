@@ -34,6 +34,7 @@ from bayplan.apiserver.strategies.storage import (
     StorageClassStrategy,
     VolumeAttachmentStrategy,
 )
+from bayplan.apiserver.strategies.stored_only import stored_only_strategies
 from bayplan.apiserver.strategies.workloads import (
     DaemonSetStrategy,
     DeploymentStrategy,
@@ -92,6 +93,7 @@ def built_in_strategies(
         ("rbac.authorization.k8s.io", "clusterroles"): RoleStrategy(cluster_wide=True),
         ("rbac.authorization.k8s.io", "rolebindings"): RoleBindingStrategy(cluster_wide=False),
         ("rbac.authorization.k8s.io", "clusterrolebindings"): RoleBindingStrategy(cluster_wide=True),
+        **stored_only_strategies(),
     }
 
     def strategy_of(resource: ApiResource) -> RestStrategy:

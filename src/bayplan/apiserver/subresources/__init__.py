@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from bayplan.apiserver.api_errors import StatusError
+from bayplan.apiserver.authorization.account_tokens import AccountTokens
 from bayplan.apiserver.rest.request_info import RequestInfo
-from bayplan.apiserver.rest.routes import no_such_method
+from bayplan.apiserver.rest.routes import NEED_CONTAINERS, no_such_method
+from bayplan.apiserver.subresources.account_token import AccountTokenHandler
 from bayplan.apiserver.subresources.common import Handler, HandlerDependencies
 from bayplan.apiserver.subresources.finalize import FinalizeHandler
 from bayplan.apiserver.subresources.pod_binding import BindingHandler
 from bayplan.apiserver.subresources.pod_eviction import EvictionHandler
-from bayplan.apiserver.subresources.reviews import Authenticate, ReviewHandler
+from bayplan.apiserver.subresources.reviews import ReviewHandler
 from bayplan.apiserver.subresources.scale import ScaleHandler
 from bayplan.apiserver.transport.api_messages import ApiResponse
 
 __all__ = ["HandlerDependencies", "Subresources"]
 
 _REVIEW_GROUPS = ("authentication.k8s.io", "authorization.k8s.io")
-#: Subresources that need running containers.
-_OF_KUBELETS = ("attach", "ephemeralcontainers", "exec", "log", "portforward", "proxy", "resize", "token")
+_REFUSED = (*NEED_CONTAINERS, "ephemeralcontainers")
 
 
 class Subresources:
@@ -26,7 +27,7 @@ class Subresources:
     def __init__(
         self,
         dependencies: HandlerDependencies,
-        authenticate: Authenticate = lambda token: None,
+        tokens: AccountTokens,
         custom_scale: Handler | None = None,
     ) -> None:
         binding = BindingHandler(dependencies)
@@ -34,11 +35,12 @@ class Subresources:
             ("", "pods", "binding"): _created(binding),
             ("", "bindings", ""): _created(binding),
             ("", "pods", "eviction"): _created(EvictionHandler(dependencies)),
+            ("", "serviceaccounts", "token"): _created(AccountTokenHandler(dependencies, tokens)),
             ("", "namespaces", "finalize"): FinalizeHandler(dependencies),
         }
         self._scale = ScaleHandler(dependencies)
         self._custom_scale = custom_scale
-        self._reviews = ReviewHandler(dependencies, authenticate)
+        self._reviews = ReviewHandler(dependencies, tokens.user_of)
 
     def find(self, info: RequestInfo) -> Handler | None:
         resource = info.resource
@@ -48,7 +50,7 @@ class Subresources:
             return self._scale
         if resource.group in _REVIEW_GROUPS:
             return self._reviews
-        if info.subresource in _OF_KUBELETS:
+        if info.subresource in _REFUSED:
             return _refuse
         return self._handlers.get((resource.group, resource.plural, info.subresource))
 

@@ -128,6 +128,9 @@ class HttpServer:
         if scheme.lower() == b"bearer":
             if hmac.compare_digest(self._token, shown.strip()):
                 return ADMIN
+            account = self.api.tokens.user_of(shown.strip().decode("latin-1"))
+            if account is not None:
+                return account
         elif not authorization and path in ANONYMOUS_PATHS:
             return ANONYMOUS
         raise StatusError(401, "Unauthorized", "Unauthorized")

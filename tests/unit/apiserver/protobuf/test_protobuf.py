@@ -126,3 +126,33 @@ def test_numbers_survive(numbers: list[int]) -> None:
     decoded = [signed(value) for _, value in fields_of(encoded) if isinstance(value, int)]
 
     assert decoded == numbers
+
+
+def test_a_custom_resource_definition_decodes_with_its_schema() -> None:
+    """Schemas have alternatives without names, and raw JSON."""
+    names = message(f1="widgets", f2="widget", f4="Widget")
+    flag = message(f5="boolean", f8=message(f1=b"false"))
+    array = message(f5="array", f24=message(f1=message(f5="string", f20=[message(f1=b'"a"'), message(f1=b'"b"')])))
+    free = message(f5="object", f30=message(f1=1))
+    typed = message(f5="object", f30=message(f1=1, f2=message(f5="integer")))
+    properties = {"flag": flag, "array": array, "free": free, "typed": typed}
+    entries = [message(f1=name, f2=each) for name, each in properties.items()]
+    schema = message(f1=message(f5="object", f29=entries))
+    version = message(f1="v1", f2=1, f3=1, f4=schema)
+    spec = message(f1="example.com", f3=names, f4="Namespaced", f7=version)
+    raw = message(f1=message(f1="widgets.example.com"), f2=spec)
+    decoded = protobuf.decode(body("apiextensions.k8s.io/v1", "CustomResourceDefinition", raw))
+    (found,) = decoded["spec"]["versions"]
+    assert found["schema"]["openAPIV3Schema"]["properties"] == {
+        "flag": {"type": "boolean", "default": False},
+        "array": {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}},
+        "free": {"type": "object", "additionalProperties": True},
+        "typed": {"type": "object", "additionalProperties": {"type": "integer"}},
+    }
+
+
+def test_every_served_kind_can_be_decoded() -> None:
+    client = DirectClient()
+    for resource in client.server.table:
+        decoded = protobuf.decode(body(resource.api_version, resource.kind, b""))
+        assert (decoded["apiVersion"], decoded["kind"]) == (resource.api_version, resource.kind)

@@ -141,3 +141,11 @@ def test_masters_may_do_everything(client: DirectClient) -> None:
     user = UserInfo("admin", ("system:masters",))
 
     assert client.request("POST", path, body, user=user)[1]["status"] == {"allowed": True}
+
+
+@pytest.mark.parametrize("subresource", ["log", "exec", "attach", "portforward", "proxy"])
+def test_what_needs_a_container_is_refused_in_words(subresource: str) -> None:
+    client = DirectClient()
+    status, answer = client.request("GET", f"/api/v1/namespaces/default/pods/web/{subresource}")
+    assert status == 405
+    assert answer["message"].startswith(f"pods/{subresource} is not supported by the embedded API server")
