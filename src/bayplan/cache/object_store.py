@@ -58,6 +58,14 @@ class ObjectStore(Generic[T]):
                 _tell(owner, callback, old, None)
         return old
 
+    def follow(self, other: ObjectStore[T]) -> None:
+        """Have the same objects as *other*; one that is the same object already is no change."""
+        for namespace, name in [key for key in self._by_key if key not in other._by_key]:
+            self.remove(namespace, name)
+        for (namespace, name), value in list(other._by_key.items()):
+            if self._by_key.get((namespace, name)) is not value:
+                self.set(namespace, name, value)
+
     def subscribe(self, owner: object, callback: Callable[[Any, Any], None], *, replay: bool = False) -> None:
         """Call *callback* on every change; with *replay*, also for the objects that are already there."""
         # A new list: a callback may subscribe another one.

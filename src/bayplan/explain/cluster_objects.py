@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from bayplan.core import SchedulerCore
-from bayplan.core.messages import CustomObjectChanged, ObjectChanged
+from bayplan.core.messages import CustomObjectChanged, ObjectChanged, SelectedObjectChanged
 from bayplan.explain.explanation import AnswerSource, NotSeen
 from bayplan.model import KINDS, KubeObject, Node, ObjectError, Pod
 from bayplan.observe import klog
@@ -18,6 +18,7 @@ from bayplan.observe import klog
 if TYPE_CHECKING:
     from bayplan.config import Loaded
     from bayplan.framework import Clock, Registry
+    from bayplan.framework.object_selection import ObjectSelection
 
 log = klog.get_logger("bayplan.explain")
 
@@ -38,6 +39,8 @@ class ClusterObjects:
         self.unknown: dict[tuple[str, str], dict[str, Mapping[str, Any]]] = {}
         #: (apiVersion, plural) → objects of custom resources that plugins have asked for.
         self.custom: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        #: The parts of resources that plugins have asked for, as read from a cluster.
+        self.selected: dict[ObjectSelection, list[Any]] = {}
         self.not_seen: list[NotSeen] = []
 
     def add(self, value: KubeObject) -> None:
@@ -72,6 +75,18 @@ class ClusterObjects:
             word = kind.lower()
             if its_version == api_version and plural in (f"{word}s", f"{word}es", f"{word[:-1]}ies"):
                 yield from (dict(mapping) for mapping in by_key.values())
+
+    def in_selection(self, selection: ObjectSelection) -> Iterable[Any]:
+        """The objects that a selection has: as read from a cluster, or those of files that match it."""
+        if selection in self.selected:
+            return self.selected[selection]
+        kind = selection.kind
+        found: Iterable[Any] = (
+            self.of_plural(selection.api_version, selection.plural)
+            if kind is None
+            else (value for value in self if isinstance(value, kind))
+        )
+        return [value for value in found if selection.matches(value)]
 
     def source(self) -> AnswerSource:
         return AnswerSource(
@@ -108,6 +123,9 @@ def new_cluster_core(objects: ClusterObjects, loaded: Loaded, registry: Registry
     for api_version, plural in core.objects.custom_kinds:
         for mapping in (*objects.custom.get((api_version, plural), ()), *objects.of_plural(api_version, plural)):
             core.handle(CustomObjectChanged(api_version, plural, None, mapping))
+    for selection in core.objects.selections:
+        for value in objects.in_selection(selection):
+            core.handle(SelectedObjectChanged(selection, None, value))
     return core
 
 

@@ -6,7 +6,7 @@ In: a client. Out: `ClusterObjects`, with what could not be seen and what follow
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -15,9 +15,10 @@ from bayplan.client.errors import ApiError, NotFoundError
 from bayplan.explain.cluster_objects import ClusterObjects
 from bayplan.explain.explanation import NotSeen
 from bayplan.explain.owners import missing_owner
+from bayplan.framework.object_selection import ObjectSelection
 from bayplan.model import Kind, KubeObject, Node, ObjectError, Pod, PriorityClass, kind_of
 from bayplan.observe import klog
-from bayplan.watch.local_store import LIVE_PODS
+from bayplan.watch.local_store import LIVE_PODS, selected_resource
 from bayplan.watch.pager import Source, list_all
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class ClusterReader:
         await asyncio.gather(
             *(self._read_kind(kind_of(each), namespace) for each in kinds),
             *(self._read_custom(*each) for each in core.objects.custom_kinds),
+            *(self._read_selection(each) for each in core.objects.selections),
         )
         pod = self.objects.pods.get(f"{namespace}/{pod_name}")
         if pod is not None:
@@ -119,16 +121,25 @@ class ClusterReader:
                 log.error(error, "Left out")
 
     async def _read_custom(self, api_version: str, plural: str) -> None:
-        path = f"/apis/{api_version}/{plural}"
+        whole = ObjectSelection(api_version, plural)
+        self.objects.custom[api_version, plural] = [value async for value in self._objects_of(whole)]
+
+    async def _read_selection(self, selection: ObjectSelection) -> None:
+        self.objects.selected[selection] = [value async for value in self._objects_of(selection)]
+
+    async def _objects_of(self, selection: ObjectSelection) -> AsyncIterator[Any]:
+        resource = selected_resource(selection)
         try:
-            listing = await list_all(self._source, path, {}, "", page_size=PAGE_SIZE)
+            listing = await list_all(self._source, resource.path, resource.query, "", page_size=PAGE_SIZE)
         except NotFoundError:
-            return
+            return  # the cluster does not have this resource
         except ApiError as error:
             if error.status not in _FORBIDDEN:
                 raise
-            self._note_not_seen(plural, error)
+            self._note_not_seen(selection.plural, error)
             return
         for data in listing.items:
-            mapping: dict[str, Any] = msgspec.json.decode(data)
-            self.objects.custom.setdefault((api_version, plural), []).append(mapping)
+            try:
+                yield resource.decode(data)
+            except ObjectError as error:
+                log.error(error, "Left out")

@@ -42,6 +42,7 @@ class LiveCopy:
                 if number % _COMPARED == 0:
                     yield
             yield
+        yield from self._copy_custom_and_selected()
         gone = [key for key in self._known if key not in present]
         n_changed = 0
         for key in gone:
@@ -55,6 +56,16 @@ class LiveCopy:
                 n_changed += 1
             if n_changed % _CHANGED == _CHANGED - 1 or number % _COMPARED == 0:
                 yield
+
+    def _copy_custom_and_selected(self) -> Iterator[None]:
+        """Custom resources, and the parts of resources that plugins have asked for."""
+        theirs, ours = self._live.objects, self.scheduler.core.objects
+        for resource in theirs.custom_kinds:
+            ours.custom(*resource).follow(theirs.custom(*resource))
+            yield
+        for selection in theirs.selections:
+            ours.selected(selection).follow(theirs.selected(selection))
+            yield
 
     def _collections(self) -> Iterator[Sequence[KubeObject]]:
         """Everything that the running core has."""

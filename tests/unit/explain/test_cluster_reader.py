@@ -11,8 +11,14 @@ from tests.unit.explain.applied import LOADED, REGISTRY
 
 from bayplan.client import ApiError, NotFoundError
 from bayplan.clock import SystemClock
+from bayplan.config import Loaded, load
 from bayplan.core import SchedulerCore
+from bayplan.explain.cluster_objects import ClusterObjects, new_cluster_core
 from bayplan.explain.cluster_reader import ClusterReader
+from bayplan.explain.live_copy import LiveCopy
+from bayplan.framework import CycleState, Handle, NodeInfo, Plugin, Registry, Status
+from bayplan.model import ConfigMap, Pod
+from bayplan.scheduler import default_registry
 from bayplan.testing import make_node, make_pod
 
 pytestmark = pytest.mark.asyncio
@@ -99,3 +105,77 @@ async def test_nothing_of_secrets_is_read() -> None:
     await ClusterReader(source, "x", on_read=lambda name, count: None).read(core(), "default", "p0")
 
     assert not [path for path, _ in source.asked if "secrets" in path or "configmaps" in path]
+
+
+class Reading(Plugin[None]):
+    """Looks at one ConfigMap, and at a custom resource."""
+
+    name = "Reading"
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self.limits = handle.informers.lister(ConfigMap, namespace="ci", fields="metadata.name=limits")
+        self.foos = handle.informers.lister("foos.v1.example.com", labels="app=web")
+
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        seen = [*self.limits.list(), *self.foos.list()]
+        return None if len(seen) == 2 else Status.unresolvable("nothing is known")
+
+
+def reading() -> tuple[Loaded, Registry]:
+    registry = default_registry()
+    registry.add(Reading)
+    text = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+    text += "profiles: [{plugins: {multiPoint: {enabled: [{name: Reading}]}}}]"
+    return load(text, source="test", catalogue=registry), registry
+
+
+def named(kind: str, api_version: str, name: str, namespace: str = "", **labels: str) -> dict[str, Any]:
+    metadata = {"name": name, "labels": labels} | ({"namespace": namespace} if namespace else {})
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
+
+
+async def test_the_parts_that_plugins_watch_are_read_with_their_selectors() -> None:
+    """So the answer is the scheduler's."""
+    loaded, registry = reading()
+    source = FakeSource(
+        {
+            "/api/v1/nodes": NODES,
+            "/api/v1/namespaces/ci/configmaps": [named("ConfigMap", "v1", "limits", "ci")],
+            "/apis/example.com/v1/foos": [named("Foo", "example.com/v1", "f", app="web")],
+        }
+    )
+    asking = SchedulerCore(loaded, registry, clock=SystemClock(), schedules_pods=False)
+    objects = await ClusterReader(source, "x", on_read=lambda name, count: None).read(asking)
+    queries = dict(source.asked)
+    assert queries["/api/v1/namespaces/ci/configmaps"]["fieldSelector"] == "metadata.name=limits"
+    assert queries["/apis/example.com/v1/foos"]["labelSelector"] == "app=web"
+
+    decided = new_cluster_core(objects, loaded, registry, SystemClock()).decide(make_pod("p"))
+    assert decided.node_name
+
+
+async def test_objects_of_files_are_selected_here() -> None:
+    loaded, registry = reading()
+    objects = ClusterObjects("files", "x")
+    for each in (
+        *NODES,
+        named("ConfigMap", "v1", "limits", "ci"),
+        named("ConfigMap", "v1", "limits", "prod"),
+        named("Foo", "example.com/v1", "f", app="web"),
+        named("Foo", "example.com/v1", "g", app="db"),
+    ):
+        objects.add_mapping(each)
+    assert new_cluster_core(objects, loaded, registry, SystemClock()).decide(make_pod("p")).node_name
+
+
+async def test_a_copy_of_a_running_core_has_them_too() -> None:
+    loaded, registry = reading()
+    objects = ClusterObjects("files", "x")
+    for each in (*NODES, named("ConfigMap", "v1", "limits", "ci"), named("Foo", "example.com/v1", "f", app="web")):
+        objects.add_mapping(each)
+    live = new_cluster_core(objects, loaded, registry, SystemClock())
+    copy = LiveCopy(live, loaded, registry, SystemClock())
+    for _ in copy.steps():
+        pass
+    assert copy.scheduler.decide(make_pod("p")).node_name
