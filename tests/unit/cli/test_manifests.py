@@ -306,3 +306,26 @@ def test_chart_is_of_our_version() -> None:
     """The chart's appVersion is the image's tag, and that is the one that is printed."""
     chart = yaml.safe_load((ROOT / "deploy" / "helm" / "bayplan" / "Chart.yaml").read_text())
     assert container(objects())["image"] == f"bayplan:{chart['appVersion']}"
+
+
+def test_what_a_plugin_watches_in_one_namespace_needs_a_role_there(plugin: Path) -> None:
+    """One Secret by name: nobody may read the others. Background work is not started to find that out."""
+    watching = """
+    def __init__(self, args, handle):
+        super().__init__(args, handle)
+        handle.informers.lister("secrets.v1", namespace="ci", fields="metadata.name=token")
+        handle.spawn(self._poll())
+
+    async def _poll(self):
+        raise AssertionError("started")
+"""
+    plugin.write_text(PLUGIN.replace('    name = "mine"\n', f'    name = "mine"\n{watching}'))
+    result = run(f"--plugin={plugin}:Mine")
+    made = list(yaml.safe_load_all(result.stdout))
+    in_namespace = [each for each in made if each["metadata"].get("namespace") == "ci"]
+    role, binding = in_namespace
+    rule = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["list", "watch"], "resourceNames": ["token"]}
+    assert (role["kind"], role["rules"]) == ("Role", [rule])
+    assert (binding["kind"], binding["roleRef"]["name"]) == ("RoleBinding", role["metadata"]["name"])
+    (cluster_role,) = [each for each in made if each["kind"] == "ClusterRole"]
+    assert not [each for each in cluster_role["rules"] if "secrets" in each["resources"]]
