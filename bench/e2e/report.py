@@ -111,7 +111,7 @@ def _aims(groups: Groups, notes: Mapping[str, str]) -> list[str]:
     pairs, others = aims.of_workloads(groups), aims.others(groups)
     rows = [(cpu.workload, *_cells(cpu), *_cells(faster)) for cpu, faster in pairs]
     headings = (
-        f"{aims.N_NODES:,} nodes; with devices {aims.N_DEVICE_NODES:,}",
+        f"{aims.N_NODES:,} nodes; devices: {aims.N_DEVICE_NODES:,}, with counters {aims.N_COUNTER_NODES}",
         "scheduler CPU per pod",
         "found",
         "",

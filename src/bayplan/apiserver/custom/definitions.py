@@ -69,9 +69,8 @@ def _ineffective_fields(obj: Object) -> Iterable[str]:
     """Warnings for what is accepted but has no effect here."""
     if (obj["spec"].get("conversion") or {}).get("strategy") == "Webhook":
         yield "spec.conversion.webhook: not called by this server; objects are the same in every version"
-    for i, version in enumerate(obj["spec"].get("versions") or ()):
-        schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
-        yield from schema_warnings(schema, f"spec.versions[{i}].schema.openAPIV3Schema")
+    for version in obj["spec"].get("versions") or ():
+        yield from schema_warnings((version.get("schema") or {}).get("openAPIV3Schema") or {})
 
 
 def set_condition(obj: Object, kind: str, status: str, reason: str, message: str, now: str) -> None:

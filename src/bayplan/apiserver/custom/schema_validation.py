@@ -8,6 +8,7 @@ from typing import Final
 
 from bayplan.apiserver.api_errors import StatusCause
 from bayplan.apiserver.custom.formats import RECOGNIZED
+from bayplan.apiserver.custom.rule_validation import rule_causes, rule_text_causes
 from bayplan.apiserver.custom.structure import conformed
 from bayplan.apiserver.custom.value_validation import check, compiled
 from bayplan.apiserver.schema.schemas import Json
@@ -16,19 +17,24 @@ from bayplan.apiserver.validation.field_errors import forbidden, invalid, not_su
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _LIST_TYPES: Final = ("atomic", "set", "map")
 _MAP_TYPES: Final = ("granular", "atomic")
-_RULES: Final = "x-kubernetes-validations"
 #: Where a schema may occur, and the message if it has no type there.
 _ROOT, _FIELD, _ITEM = "at the root", "for specified object fields", "for specified array items"
 
 
-def schema_causes(schema: Json, field_path: str, level: str = _ROOT) -> Iterator[StatusCause]:
-    """All errors of a schema and its subschemas."""
+def schema_causes(schema: Json, field_path: str) -> Iterator[StatusCause]:
+    """All errors of a schema and its subschemas; those of compiled rules if there are no others."""
+    causes = list(_level_causes(schema, field_path, _ROOT))
+    yield from causes or rule_causes(schema, field_path)
+
+
+def _level_causes(schema: Json, field_path: str, level: str) -> Iterator[StatusCause]:
     yield from _type_causes(schema, field_path, level)
     yield from _unsupported_causes(schema, field_path, level)
     yield from _list_causes(schema, field_path)
     yield from _default_causes(schema, field_path)
     for inner, inner_path, inner_level in _inner(schema, field_path):
-        yield from schema_causes(inner, inner_path, inner_level)
+        yield from _level_causes(inner, inner_path, inner_level)
+    yield from rule_text_causes(schema, field_path)
 
 
 def _inner(schema: Json, field_path: str) -> Iterator[tuple[Json, str, str]]:
@@ -109,11 +115,9 @@ def _default_causes(schema: Json, field_path: str) -> Iterator[StatusCause]:
         yield StatusCause(f"{field_path}.default{cause.field}", cause.reason, cause.message)
 
 
-def schema_warnings(schema: Json, field_path: str) -> Iterator[str]:
+def schema_warnings(schema: Json) -> Iterator[str]:
     """Warnings for what is accepted but ignored."""
     if schema.get("format") and schema["format"] not in RECOGNIZED:
         yield f'unrecognized format "{schema["format"]}"'
-    if schema.get(_RULES):
-        yield f"{field_path}.{_RULES}: rules in the Common Expression Language are not evaluated by this server"
-    for inner, inner_path, _ in _inner(schema, field_path):
-        yield from schema_warnings(inner, inner_path)
+    for inner, _, _ in _inner(schema, ""):
+        yield from schema_warnings(inner)

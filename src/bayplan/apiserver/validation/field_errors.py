@@ -10,6 +10,8 @@ import msgspec
 from bayplan.apiserver.api_errors import StatusCause
 
 IMMUTABLE = "field is immutable"
+#: How Go writes these in JSON; a text that is shown on its own is only quoted.
+_IN_JSON = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
 def required(field: str, detail: str = "") -> StatusCause:
@@ -84,4 +86,7 @@ def duplicates(values: Iterable[Any], field_path: Callable[[int], str]) -> list[
 
 
 def _shown(value: object) -> str:
-    return "null" if value is None else msgspec.json.encode(value).decode()
+    if value is None:
+        return "null"
+    text = msgspec.json.encode(value).decode()
+    return text if isinstance(value, str) else text.translate(_IN_JSON)

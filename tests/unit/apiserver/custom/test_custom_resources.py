@@ -177,15 +177,17 @@ def test_names_of_an_established_definition_stay(client: Client) -> None:
     assert [cause["field"] for cause in refused["details"]["causes"]] == ["spec.names.kind"]
 
 
-def test_rules_in_cel_are_accepted_with_a_warning(client: Client) -> None:
-    """They are not evaluated; the warning says so."""
+def test_rules_in_cel_are_evaluated(client: Client) -> None:
+    """They are accepted without a warning, and what breaks them is refused."""
     definition = _definition()
     spec = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
-    spec["x-kubernetes-validations"] = [{"rule": "self.n > 1"}]
+    spec["x-kubernetes-validations"] = [{"rule": "!has(self.n) || self.n > 1"}]
     response = client.raw("POST", _DEFINITIONS, definition)
-    assert response.status == 201
-    assert len(response.warnings) == 1
-    assert "x-kubernetes-validations: rules in the Common Expression Language" in response.warnings[0]
+    assert (response.status, response.warnings) == (201, ())
+    refused = client.ask("POST", _LAMPS, {**_lamp(), "spec": {"n": 1}})
+    assert [cause["message"] for cause in refused["details"]["causes"]] == [
+        "Invalid value: failed rule: !has(self.n) || self.n > 1"
+    ]
 
 
 def test_deleting_a_definition_deletes_its_objects(client: Client) -> None:
