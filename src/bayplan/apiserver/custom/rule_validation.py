@@ -42,7 +42,7 @@ class _TotalCost:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _SchemaPlace:
     """Where a schema is."""
 
     path: str
@@ -53,7 +53,7 @@ class _Place:
     #: The list around it in which old and new elements cannot be matched; empty if there is none.
     uncorrelatable: str = ""
 
-    def inner(self, schema: Json, path: str, of: SchemaType | None) -> _Place:
+    def inner(self, schema: Json, path: str, of: SchemaType | None) -> _SchemaPlace:
         """The place of a subschema of *schema*."""
         n_most, limit = self.n_most, _max_elements(schema)
         within = self.uncorrelatable
@@ -105,7 +105,7 @@ def _path_causes(path: str, schema: Json, at: str) -> Iterator[StatusCause]:
 def rule_causes(schema: Json, field_path: str) -> Iterator[StatusCause]:
     """Errors of the rules of a schema, in which nothing else is wrong, and of its subschemas."""
     total = _TotalCost()
-    yield from _compile_causes(schema, _Place(field_path, schema_type(schema, is_root=True), total))
+    yield from _compile_causes(schema, _SchemaPlace(field_path, schema_type(schema, is_root=True), total))
     if total.total > _TOTAL_LIMIT:
         for _, where in total.expensive:
             yield forbidden(
@@ -115,7 +115,7 @@ def rule_causes(schema: Json, field_path: str) -> Iterator[StatusCause]:
         yield forbidden(field_path, _cost_message(name, total.total, _TOTAL_LIMIT))
 
 
-def _compile_causes(schema: Json, place: _Place) -> Iterator[StatusCause]:
+def _compile_causes(schema: Json, place: _SchemaPlace) -> Iterator[StatusCause]:
     for inner, where in _inner(schema, place):
         yield from _compile_causes(inner, where)
     rules = schema.get(RULES) or ()
@@ -132,7 +132,7 @@ def _compile_causes(schema: Json, place: _Place) -> Iterator[StatusCause]:
         yield from _compiled_causes(compiled, f"{place.path}.{RULES}[{i}]", place)
 
 
-def _inner(schema: Json, place: _Place) -> Iterator[tuple[Json, _Place]]:
+def _inner(schema: Json, place: _SchemaPlace) -> Iterator[tuple[Json, _SchemaPlace]]:
     for name, child in (schema.get("properties") or {}).items():
         identifier = escaped(name)
         known = place.of.fields.get(identifier) if place.of is not None and identifier is not None else None
@@ -145,7 +145,7 @@ def _inner(schema: Json, place: _Place) -> Iterator[tuple[Json, _Place]]:
             yield child, place.inner(schema, f"{place.path}.{key}", of)
 
 
-def _compiled_causes(rule: CompiledRule, at: str, place: _Place) -> Iterator[StatusCause]:
+def _compiled_causes(rule: CompiledRule, at: str, place: _SchemaPlace) -> Iterator[StatusCause]:
     assert place.of is not None  # noqa: S101 - rules of other places are not compiled
     n_most = place.n_most if place.n_most is not None else place.of.max_cardinality
     cost = min(rule.max_cost * n_most, _MAX)
