@@ -58,6 +58,8 @@ class Devices:
         self._table = None
         #: Uid → (node, devices, thousandths of each, kind).
         self.taken = {}
+        #: Who goes on after a reload of this file.
+        self._successor = None
         #: How a shared device is chosen; a policy may have its own way.
         self.choose_shared = best_fit
         handle.informers.on_change(Pod, self._pod_changed)
@@ -97,7 +99,13 @@ class Devices:
         self.taken[uid] = (node_name, devices, request.milli, request.kind)
         self._count(self.taken[uid], 1)
 
+    def take_over(self, old):
+        """A reload: pods that are being bound may still give their devices back to *old*, which tells us."""
+        self.taken, self._table, old._successor = dict(old.taken), None, self
+
     def release(self, uid):
+        if self._successor is not None:
+            self._successor.release(uid)
         self._sync()
         held = self.taken.pop(uid, None)
         if held is not None:
@@ -138,7 +146,7 @@ class GpuShare(Plugin):
         self.devices = devices_of(handle)
 
     def carry_over(self, old):
-        self.devices.taken = old.devices.taken
+        self.devices.take_over(old.devices)
 
     def sign(self, pod):
         return pod.annotations.get(COUNT), pod.annotations.get(MILLI), pod.annotations.get(MODEL)

@@ -245,6 +245,8 @@ def write_csv(rows, file):
 def main(arguments=None):
     options = parsed(arguments)
     try:
+        for pods in options.pods:
+            read_trace(options.nodes, pods)  # what is wrong with them is told before the first run
         rows = all_runs(options)
     except TraceError as error:
         raise SystemExit(f"error: {error}") from error

@@ -99,6 +99,19 @@ def test_annotations_of_pods_that_are_there_count():
     assert harness.decide(gpu_pod("p")).node_name == "n"
 
 
+def test_devices_stay_taken_when_the_file_is_loaded_again():
+    harness = Harness(plugins=[gpus.GpuShare], nodes=[node("n", 1)])
+    handle = harness.profile().handle
+    old, new = gpus.devices_of(handle), gpus.Devices(handle)
+    old.take("uid", "n", [0], gpus.GpuRequest(1, 600, ()))
+    nodes = harness.core.cache.snapshot().nodes
+
+    new.take_over(old)
+    assert new.free(nodes).tolist() == [[400]]
+    old.release("uid")
+    assert new.free(nodes).tolist() == [[1000]]
+
+
 #: a: both GPUs free; b: half of one taken; c: one taken whole.
 BUSY = (gpu_pod("x", 500, spec={"nodeName": "b"}), gpu_pod("y", spec={"nodeName": "c"}))
 INDEXED = [

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from bayplan.lab.gpu_demand import node_gpu_milli, pod_gpu_milli
 from bayplan.lab.measurement import Measurement
 from bayplan.lab.tie_breakers import TIE_BREAKERS, Ties
 from bayplan.lab.trace import NodeDeparture, ObjectArrival, PodArrival, Trace, TraceError
 from bayplan.lab.workload import AS_RECORDED, WorkloadOptions
-from bayplan.model import KubeObject, Node, Pod
+from bayplan.model import CPU, KubeObject, Node, Pod
 from bayplan.shell.played_cluster import PlayedCluster, Timing
 from bayplan.testing.harness import prepared
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 #: How many entries of the trace are done, and how many there are.
 Progress = Callable[[int, int], None]
+#: All GPUs of a pod or node together, shared ones included, in messages.
+GPU: Final = "gpu"
 #: The trace begins at this time of the clock.
 START: Final = 1_700_000_000.0
 
@@ -87,7 +90,7 @@ class Simulation(PlayedCluster):
             tie_breaker=TIE_BREAKERS[options.ties],
             seed=options.seed,
         )
-        check_fits(trace)
+        check_fits(trace, has_to_fit=options.retries)
         self._trace = trace
         self._options = options
         self._measured = Measurement(START)
@@ -211,25 +214,36 @@ class Simulation(PlayedCluster):
             self._remove_pod(info.key)
 
 
-def check_fits(trace: Trace) -> None:
-    """TraceError for a pod that is larger than every node of the trace: nobody means that."""
-    shapes = {tuple(sorted(node.allocatable.items())): node.allocatable for node in trace.nodes}
-    if not shapes:
+def check_fits(trace: Trace, *, has_to_fit: bool = True) -> None:
+    """TraceError if there are no nodes, or if a pod that *has_to_fit* is larger than each of them."""
+    nodes = trace.nodes
+    if not nodes:
         raise TraceError("the trace has no node; give the file with its nodes as well")
+    shapes = {tuple(sorted(shape.items())): shape for shape in map(_node_shape, nodes)}.values()
     checked: set[tuple[tuple[str, int], ...]] = set()
-    for arrival in trace.pods:
-        wanted = arrival.pod.requests
-        key = tuple(sorted(wanted.items()))
-        if key in checked:
+    for arrival in trace.pods if has_to_fit else ():
+        wanted = tuple(sorted(_pod_shape(arrival.pod).items()))
+        if wanted in checked:
             continue
-        checked.add(key)
-        if not any(all(amounts.get(name, 0) >= amount for name, amount in key) for amounts in shapes.values()):
-            largest = {name: max(each.get(name, 0) for each in shapes.values()) for name, _ in key}
+        checked.add(wanted)
+        if not any(all(shape.get(name, 0) >= amount for name, amount in wanted) for shape in shapes):
+            largest = {name: max(shape.get(name, 0) for shape in shapes) for name, _ in wanted}
             raise TraceError(
                 f"the pod {arrival.pod.key} at {arrival.time:g} s is larger than any node: it asks for "
-                f"{_amounts(dict(key))}, the largest amounts of any node are {_amounts(largest)}"
+                f"{_amounts(dict(wanted))}, the largest amounts of any node are {_amounts(largest)}"
             )
 
 
+def _node_shape(node: Node) -> dict[str, int]:
+    return {**node.allocatable, GPU: node_gpu_milli(node)}
+
+
+def _pod_shape(pod: Pod) -> dict[str, int]:
+    return {name: amount for name, amount in {**pod.requests, GPU: pod_gpu_milli(pod)}.items() if amount}
+
+
 def _amounts(amounts: dict[str, int]) -> str:
-    return ", ".join(f"{name} {amount}{'m' if name == 'cpu' else ''}" for name, amount in sorted(amounts.items()))
+    in_milli = (CPU, GPU)
+    return ", ".join(
+        f"{name} {amount}{'m' if name in in_milli else ''}" for name, amount in sorted(amounts.items())
+    )

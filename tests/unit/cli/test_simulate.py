@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,6 +35,18 @@ def test_it_prints_the_figures_and_writes_files(files: list[str], tmp_path: Path
         "samples.csv",
         "summary.json",
     ]
+
+
+def test_another_process_writes_the_same_bytes(files: list[str], tmp_path: Path) -> None:
+    """Whatever the order of its sets: nothing depends on hashes."""
+    for seed in ("1", "2"):
+        command = [sys.executable, "-m", "bayplan", "simulate", *files, "--rate", "0.5", "--seed", "3"]
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        subprocess.run([*command, "--out", str(tmp_path / seed)], env=environment, check=True, capture_output=True)  # noqa: S603
+
+    first, second = ({file.name: file.read_bytes() for file in (tmp_path / seed).iterdir()} for seed in ("1", "2"))
+    assert len(first) == 3
+    assert first == second
 
 
 def test_json(files: list[str]) -> None:

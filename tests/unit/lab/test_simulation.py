@@ -122,6 +122,21 @@ def test_a_pod_larger_than_any_node_is_named() -> None:
     )
 
 
+def test_gpus_count_as_well() -> None:
+    trace = small_trace(0)
+    annotations = {"alibabacloud.com/gpu-count": "2", "alibabacloud.com/gpu-milli": "1000"}
+    greedy = PodArrival(3.0, make_pod("greedy", metadata={"annotations": annotations}))
+
+    with pytest.raises(TraceError, match=r"the pod default/greedy at 3 s is larger than any node: .* gpu 2000m"):
+        simulate(trace.with_pods([greedy]))
+
+
+def test_without_retries_a_pod_may_be_larger_than_any_node() -> None:
+    results = simulate(small_trace(1, cpu="3"), options=SimulationOptions(retries=False))
+
+    assert results.summary()["pods_that_left_without_a_node"] == 1
+
+
 def test_a_trace_needs_nodes() -> None:
     with pytest.raises(TraceError, match="the trace has no node"):
         simulate(Trace.of([PodArrival(0.0, make_pod("p"))]))

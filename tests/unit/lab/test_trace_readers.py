@@ -45,6 +45,14 @@ def test_openb(tmp_path: Path) -> None:
     assert third.pod.requests["cpu"] == 2000
 
 
+def test_openb_need_not_be_in_the_order_of_time(tmp_path: Path) -> None:
+    """Two of the published mixes are not."""
+    lines = PODS_CSV.splitlines(keepends=True)
+    (tmp_path / "pods.csv").write_text(lines[0] + "".join(reversed(lines[1:])))
+
+    assert [each.time for each in read_trace(tmp_path / "pods.csv").pods] == [0.0, 5.0, 5.0]
+
+
 def test_our_own_form_comes_back_as_it_was_written(tmp_path: Path) -> None:
     trace = small_trace(3, end=20.0, duration=4.0)
     file = tmp_path / "trace.jsonl"
@@ -90,9 +98,15 @@ def test_bad_lines_are_named(tmp_path: Path, text: str, message: str) -> None:
             "p.csv:1: columns are missing for a list of pods: gpu_milli;",
         ),
         (NODES_CSV.replace(",model", ",type"), "p.csv:1: columns are missing for a list of nodes: model;"),
-        (PODS_CSV.replace(",5,60,", ",5,4,"), "p.csv:3: deletion_time: 4 is before the creation at 5"),
+        (
+            PODS_CSV.replace(",5,60,", ",5,4,"),
+            "p.csv:3: deletion_time: time goes backwards: 4 after the creation at 5",
+        ),
         (PODS_CSV[:-20], "p.csv:4: too few columns; is the trace cut?"),
-        (PODS_CSV.replace(",5,,5", ",3,,5"), "p.csv:4: creation_time: time goes backwards: 3 after 5"),
+        (
+            PODS_CSV.replace(",60,10", ",60,4"),
+            "p.csv:3: scheduled_time: time goes backwards: 4 after the creation",
+        ),
         (PODS_CSV.replace("8000", "many"), "p.csv:3: cpu_milli: a number of 0 or more is expected, not 'many'"),
         ("hello\n", "p.csv:1: no trace that is known"),
     ],
