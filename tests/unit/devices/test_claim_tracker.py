@@ -60,3 +60,24 @@ def test_claim_of_the_same_name_that_was_created_anew() -> None:
     manager.claims.claim_changed(None, claim(8, has_device=True))
     manager.claims.claim_changed(claim(8, has_device=True), claim(9, uid="new"))
     assert not manager.allocated.is_allocated(DEVICE)
+
+
+def test_device_that_somebody_gave_away_twice_is_taken_until_both_are_gone() -> None:
+    """Whoever did that: it is not given away a third time."""
+    manager = DeviceManager()
+    first, second = (
+        make_claim(
+            name,
+            exactly(),
+            status={"allocation": {"devices": {"results": [RESULT]}}},
+            metadata={"uid": name, "resourceVersion": "1"},
+        )
+        for name in ("first", "second")
+    )
+    for each in (first, second):
+        manager.claims.claim_changed(None, each)
+    assert manager.allocated.exclusive == {DEVICE: 2}
+    manager.claims.claim_changed(first, None)
+    assert manager.allocated.is_allocated(DEVICE)
+    manager.claims.claim_changed(second, None)
+    assert not manager.allocated.is_allocated(DEVICE)

@@ -251,3 +251,36 @@ def test_taint_that_keeps_nobody_away() -> None:
 
 def test_all_fails_if_one_device_is_tainted() -> None:
     assert DeviceStand(make_slice("s", "d1", tainted("NoSchedule"))).find(make_claim("c", all_devices())) is None
+
+
+# --- what somebody may write ----------------------------------------------------------------------------------
+
+
+def test_selector_that_costs_too_much_is_given_up() -> None:
+    """Ten million steps in two hundred characters: the error is kube-scheduler's, and it comes soon."""
+    expression = "true"
+    for variable in "gfedcba":
+        expression = f"[0,1,2,3,4,5,6,7,8,9].all({variable}, {expression})"
+    stand = DeviceStand(make_slice("s", "d0"))
+
+    with pytest.raises(AllocationError, match=r"selector #0: CEL runtime error: operation cancelled: actual cost"):
+        stand.find(make_claim("c", exactly("r", 1, expression)))
+
+
+def test_slice_with_as_many_devices_as_the_api_allows() -> None:
+    """All of them are more than a claim can have, and the limit is what it gets."""
+    stand = DeviceStand(make_slice("s", *(f"d{i:03}" for i in range(128))))
+
+    with pytest.raises(AllocationError, match="number of requested devices 128 exceeds the claim limit of 32"):
+        stand.find(make_claim("all", all_devices()))
+    assert stand.find(make_claim("most", exactly(count=32))) == [[f"d{i:03}" for i in range(32)]]
+
+
+def test_ten_thousand_slices() -> None:
+    """Those of other nodes are not looked at."""
+    slices = (make_slice(f"s{i}", "d0", pool=f"n{i}", node=f"n{i}") for i in range(10_000))
+    stand = DeviceStand(*slices, nodes=[make_node("n9999")])
+
+    assert [device.id[1] for device in stand.manager.of_node(make_node("n9999"))] == ["n9999"]
+    assert stand.allocate(make_claim("first", exactly()), node="n9999") is not None
+    assert stand.find(make_claim("second", exactly()), node="n9999") is None
