@@ -125,6 +125,12 @@ class ObjectStores:
         """Whether *kind* has a lister or a callback."""
         return kind in self._stores
 
+    def is_watched(self, resource: ObjectSelection) -> bool:
+        """Whether objects of the resource, or some of them, are asked for in any form."""
+        name = resource.api_version, resource.plural
+        typed = {(kind_of(kind).api_version, kind_of(kind).plural) for kind in self._stores}
+        return name in typed or name in self._custom or any(each[:2] == name for each in self._selected)
+
     def lister(self, kind: type[T]) -> ObjectStore[T]:
         store = self._stores.get(kind)
         if store is None:
@@ -154,17 +160,6 @@ class ObjectStores:
     def _requested(self) -> None:
         if self.on_request is not None:
             self.on_request()
-
-    def parts_of(self, resource: type[Any] | tuple[str, str]) -> list[ObjectSelection]:
-        """The selections of objects of a kind, or of a custom resource by apiVersion and plural."""
-        if isinstance(resource, tuple):
-            return [each for each in self._selected if each.kind is None and each[:2] == resource]
-        known = kind_of(resource)
-        return [
-            each
-            for each in self._selected
-            if each.kind is resource or (each.kind is None and each[:2] == (known.api_version, known.plural))
-        ]
 
     # --- callbacks ----------------------------------------------------------------------------------------
 

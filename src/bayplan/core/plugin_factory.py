@@ -13,10 +13,13 @@ from bayplan.framework import (
     PluginError,
     ProfilePlugins,
     Registry,
+    Resource,
     create_plugin,
     create_profile_plugins,
+    registered_events,
 )
 from bayplan.framework.instantiation import replace_plugin
+from bayplan.framework.object_selection import named_resource
 
 if TYPE_CHECKING:
     from bayplan.cache.object_store import ObjectStores
@@ -67,7 +70,15 @@ class PluginFactory:
         else:
             made = replace_plugin(old, registration, args, own)
         self._made.append(made)
+        self._watch_registered(made)
         return made
+
+    def _watch_registered(self, plugin: Plugin) -> None:
+        """A resource whose events retry pods is watched, even if no plugin reads its objects."""
+        for event in registered_events(plugin) or ():
+            selection = None if isinstance(event.resource, Resource) else named_resource(event.resource)
+            if selection is not None and not self._objects.is_watched(selection):
+                self._objects.selected(selection)
 
     def abandon(self) -> None:
         """What was made is not used: nobody calls it any more."""

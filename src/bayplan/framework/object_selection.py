@@ -101,9 +101,17 @@ def _typed(kind: type[Any]) -> ObjectSelection:
 
 
 def _named(kind: object) -> ObjectSelection:
-    found = _NAME.fullmatch(kind) if isinstance(kind, str) else None
+    found = named_resource(kind) if isinstance(kind, str) else None
     if found is None:
         raise PluginError(f"{kind!r} is no kind of object: {_HOW}{_meant(str(kind))}")
+    return found
+
+
+def named_resource(name: str) -> ObjectSelection | None:
+    """All objects of the resource that is called `plural.version.group`; None if *name* is no such name."""
+    found = _NAME.fullmatch(name)
+    if found is None:
+        return None
     version, group = found["version"], found["group"]
     return ObjectSelection(f"{group}/{version}" if group else version, found["plural"])
 

@@ -8,7 +8,7 @@ import pytest
 
 from bayplan import config
 from bayplan.core import SchedulerCore
-from bayplan.framework import Plugin, PluginError, Registry
+from bayplan.framework import Action, ClusterEvent, Plugin, PluginError, Registry, Resource
 from bayplan.model import Service
 from bayplan.scheduler import default_registry, new_core
 from bayplan.testing import make_node, make_pod
@@ -121,3 +121,20 @@ def test_a_failure_in_one_profile_changes_none(scheduler: SchedulerCore) -> None
     scheduler.objects.set(SERVICE)
     assert rule_of(scheduler, "one").heard == ["web", "web"]
     assert [made.heard for made in FailsInTheSecond.made] == [[], []]
+
+
+class Waiting(Rule):
+    """Reads no object of what its pods wait for."""
+
+    events_to_register = (
+        ClusterEvent("foos.v1.example.com", Action.ADD),
+        ClusterEvent("services.v1", Action.ADD),
+        ClusterEvent(Resource.NODE, Action.ADD),
+    )
+
+
+def test_a_resource_that_retries_pods_is_watched() -> None:
+    """Unless it is anyway; Rule reads services."""
+    registry = registry_with(Waiting)
+    made = new_core(load(registry), registry, seed=1)
+    assert made.objects.custom_kinds == (("example.com/v1", "foos"),)
