@@ -17,9 +17,10 @@ from tests.e2e.api import Object, eventually
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.deployed import of_kind, printed
 from tests.e2e.family_harness import is_established
+from tests.e2e.objects import node, pod
 from tests.e2e.request_audit import Asked, RequestAudit
 from tests.e2e.rights_scenarios import LOOK_UP, SERVED, Case, Reads, Scenario
-from tests.e2e.seen import events
+from tests.e2e.seen import bound_to, events
 
 from bayplan.controllers.crds import definitions
 from bayplan.deployment.permissions import AUTHENTICATION_READER
@@ -159,6 +160,45 @@ def test_controllers_have_their_rights(plane: ControlPlane, deploy: Callable[...
     before = {each for rule in RULES for each in rule}
     added = {each for rule in of_kind(case.objects, "ClusterRole")["rules"] for each in _grants(rule)} - before
     eventually(lambda: case.asked() >= added)
+    assert case.refused() == set()
+
+
+WATCHER = '''
+"""Nodes will do as soon as the ConfigMap `limits` and the Secret `token` are there."""
+
+from bayplan import ConfigMap, Plugin, Secret, Status
+
+
+class Watcher(Plugin):
+    name = "Watcher"
+
+    def __init__(self, args, handle):
+        super().__init__(args, handle)
+        self.limits = handle.informers.lister(ConfigMap, fields="metadata.name=limits")
+        self.tokens = handle.informers.lister(Secret, namespace="default", fields="metadata.name=token")
+
+    def filter(self, state, pod, node):
+        if not (self.limits.list() and self.tokens.list()):
+            return Status.unresolvable("something is missing")
+'''
+
+
+def test_a_part_of_a_resource_is_watched_with_a_right_to_that_part(
+    plane: ControlPlane, deploy: Callable[..., Case], tmp_path: Path
+) -> None:
+    """One ConfigMap by name, one Secret by name in one namespace; others may not be listed, and are not."""
+    (tmp_path / "watcher.py").write_text(WATCHER)
+    case = deploy(lambda objects: None, f"--plugin={tmp_path / 'watcher.py'}:Watcher")
+    case.wait_ready()
+    waiting = node(f"{case.name}-watcher"), pod(f"{case.name}-watcher", scheduler=case.name)
+    plane.api.create_many([*waiting])
+    eventually(lambda: events(plane.api, f"{case.name}-watcher"))
+    for kind, name in (("ConfigMap", "limits"), ("Secret", "token"), ("Secret", "other")):
+        metadata = {"name": name, "namespace": "default"}
+        plane.api.create({"apiVersion": "v1", "kind": kind, "metadata": metadata})
+
+    plane.api.patch("Node", f"{case.name}-watcher", {"metadata": {"labels": {"cpu": "true"}}})
+    eventually(lambda: bound_to(plane.api, f"{case.name}-watcher"))
     assert case.refused() == set()
 
 
