@@ -135,7 +135,7 @@ class Registry:
     def get(self, name: str) -> Registration:
         """The plugin called *name*; PluginError with the nearest known names if there is none."""
         if name in self._deferred:
-            self._registered[name] = _imported(name, self._deferred[name])
+            self._registered[name] = self._built_in(name)
             del self._deferred[name]
         elif name in self._installed and name not in self._registered:
             self._registered[name] = _imported(name, self._only_installed(name))
@@ -144,6 +144,12 @@ class Registry:
         if name not in self._registered:
             raise PluginError(f"there is no plugin called {name!r}{_suggestion(name, self.names())}")
         return self._registered[name]
+
+    def _built_in(self, name: str) -> Registration:
+        """Without the extension points that the class has only in other releases."""
+        registration = _imported(name, self._deferred[name])
+        omitted = self.release.omitted_points.get(name, frozenset())
+        return registration._replace(points=tuple(each for each in registration.points if each not in omitted))
 
     def _only_installed(self, name: str) -> _Deferred:
         first, *others = self._installed[name]

@@ -235,6 +235,11 @@ KUBERNETES_1_36: Final = Release(
     gates=GATES,
     gate_dependencies=GATE_DEPENDENCIES,
     scheduler_gates=SCHEDULER_GATES,
+    omitted_points={
+        "NodeName": frozenset({"preFilter"}),
+        "NodeUnschedulable": frozenset({"preFilter"}),
+        "TaintToleration": frozenset({"preFilter"}),
+    },
     nominal_points={},
     absent_plugins={
         "GangScheduling": (frozenset({"preEnqueue", "permit"}), f"it {_OFF_BY_DEFAULT}"),

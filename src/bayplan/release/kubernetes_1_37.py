@@ -150,6 +150,7 @@ KUBERNETES_1_37: Final = Release(
     gates=GATES,
     gate_dependencies=GATE_DEPENDENCIES,
     scheduler_gates=SCHEDULER_GATES,
+    omitted_points={},
     nominal_points={
         # For pods that are on a node already and wait to be resized.
         "NodeName": frozenset({"preFilter"}),

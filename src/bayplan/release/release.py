@@ -26,6 +26,8 @@ class Release:
     gate_dependencies: Mapping[str, tuple[str, ...]]
     #: The gates that kube-scheduler reads. Bayplan decides as it does with these at their default.
     scheduler_gates: frozenset[str]
+    #: Built-in plugin → extension points that our class has and this release's has not.
+    omitted_points: Mapping[str, frozenset[str]]
     #: Built-in plugin → extension points that it has in configurations only, where with every gate at its default
     #: kube-scheduler's does nothing. Ours are not called there.
     nominal_points: Mapping[str, frozenset[str]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -205,11 +206,20 @@ def test_registry_follows_another_release() -> None:
     assert newer.get("Mine") is registry.get("Mine")
 
 
+def test_point_of_another_release_is_left_out() -> None:
+    """A built-in plugin is on the extension points that it has in the release that is followed."""
+    release = replace(release_named("1.36"), omitted_points={"NodeAffinity": frozenset({"preFilter"})})
+    registry = default_registry(release=release)
+
+    assert "preFilter" not in registry.get("NodeAffinity").points
+    assert "filter" in registry.get("NodeAffinity").points
+
+
 def test_point_in_name_only_is_known_to_configurations() -> None:
     """A configuration may list a built-in plugin where it does nothing; the plugin is not called there."""
     registry = default_registry(release=release_named("1.37"))
-    facts = registry.lookup("NodeName")
+    facts = registry.lookup("DefaultPreemption")
 
     assert facts is not None
-    assert facts.points == {"preFilter", "filter"}
-    assert registry.get("NodeName").points == ("filter",)
+    assert "podGroupPostFilter" in facts.points
+    assert "podGroupPostFilter" not in registry.get("DefaultPreemption").points
