@@ -27,6 +27,7 @@ from bayplan.server import (
     ServingError,
     ServingOptions,
 )
+from bayplan.server.profiling import Profiling
 from bayplan.server.secure import CLIENT_CA_PATH
 from bayplan.server.serving_certificates import self_signed
 
@@ -105,6 +106,7 @@ async def serving(cluster: Cluster | None = None, **options: Any) -> AsyncIterat
         configuration=lambda: {"kind": "KubeSchedulerConfiguration"},
         flags={"v": "3", "config": "a.yaml"},
         set_verbosity=lambda level: setattr(served, "verbosity", level),
+        inspections=Profiling().handlers(),
     )
     cluster = cluster or Cluster()
     server = SecureServer(
@@ -255,3 +257,15 @@ async def test_a_port_that_is_taken_is_an_error() -> None:
         if os.name == "posix":
             async with serving(port=port, reuse_port=True) as other:
                 assert other.server.port == port
+
+
+async def test_profile_of_all_threads() -> None:
+    """/debug/pprof/profile: a file for speedscope, with the thread of the test in it; for those who may see it."""
+    async with serving() as served:
+        status, headers, text = await served.get("/debug/pprof/profile?seconds=0.05")
+        assert (status, headers["Content-Type"]) == (200, "application/json")
+        threads = {each["name"]: each for each in json.loads(text)["profiles"]}
+        assert "MainThread" in threads
+        assert "profile" in (await served.get("/debug/pprof/"))[2]
+        assert (await served.get("/debug/pprof/profile?seconds=0.05", token="bad"))[0] == 401  # noqa: S106
+        assert (await served.get("/debug/pprof/profile?seconds=0.05", token=""))[0] == 403

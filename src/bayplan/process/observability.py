@@ -15,6 +15,7 @@ from bayplan.observe.observers import SchedulerMetrics
 from bayplan.observe.pod_resources import PodResources
 from bayplan.observe.process_metrics import ProcessMetrics
 from bayplan.server import DelegatingAuthenticator, DelegatingAuthorizer, Endpoints, SecureServer
+from bayplan.server.profiling import Profiling
 
 if TYPE_CHECKING:
     from bayplan.client import EventBroadcaster, LeaderElector
@@ -161,6 +162,7 @@ def make_endpoints(
     """*checks*: those of /healthz, and those of /readyz."""
     results = HealthResults()
     of_health, of_readiness = checks
+    profiles = loaded.config.enable_profiling
     resources = PodResources(lambda: service.core.pods.values())
     return Endpoints(
         health=(
@@ -174,6 +176,6 @@ def make_endpoints(
         configuration=loaded.effective,
         flags=settings.flags,
         release=settings.release,
-        set_verbosity=verbosity.set if loaded.config.enable_profiling else None,
-        inspections=inspections,
+        set_verbosity=verbosity.set if profiles else None,
+        inspections={**inspections, **(Profiling().handlers() if profiles else {})},
     )

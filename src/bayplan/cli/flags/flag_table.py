@@ -12,7 +12,6 @@ from bayplan.cli.flags.flag import NO_EFFECT, REFUSED, Flag, flag, group_of, sec
 from bayplan.cli.flags.serving_flags import SERVING_FLAGS
 
 _RELABEL: Final = "drop labels when scraping, with metric_relabel_configs of Prometheus"
-_GO: Final = "there is no pprof for Python; use py-spy to profile a running process"
 _WITHOUT_CONFIG: Final = "only without --config, as in kube-scheduler"
 
 FLAGS: Final[tuple[Flag, ...]] = (
@@ -176,12 +175,20 @@ FLAGS: Final[tuple[Flag, ...]] = (
         flag(
             "profiling",
             "bool",
-            "Allow PUT on /debug/flags/v.",
+            "Serve /debug/pprof, and allow PUT on /debug/flags/v.",
             True,
-            note=f"no /debug/pprof: {_GO}; {_WITHOUT_CONFIG}",
+            note=f"the profile is one for speedscope, not for `go tool pprof`; {_WITHOUT_CONFIG}",
             deprecated=True,
         ),
-        flag("contention-profiling", "bool", "No effect.", True, NO_EFFECT, _GO, deprecated=True),
+        flag(
+            "contention-profiling",
+            "bool",
+            "No effect.",
+            True,
+            NO_EFFECT,
+            "a profile of Go",
+            deprecated=True,
+        ),
     ),
 )
 
