@@ -104,6 +104,10 @@ conformance: $(STAMP) ## Judge Bayplan against the recordings of kube-scheduler.
 life-of-a-pod: $(STAMP) ## Trace one pod and bring docs/life-of-a-pod.md up to date.
 	@$(BIN)/python -m tests.integration.pod_trace --write | tail -n 1
 
+.PHONY: api-reference
+api-reference: $(STAMP) ## Bring docs/api-reference.md up to date with the public names.
+	@$(BIN)/python -m tools.api_reference --write
+
 .PHONY: format
 format: $(STAMP) ## Format the code and mend what the linter can mend.
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .
