@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         Domains,
         Evaluation,
         EventRecorder,
+        FilterOutcome,
         Handle,
         Hint,
         Index,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
         IntArray,
         LabelColumn,
         Lister,
+        Metrics,
         NodeInfo,
         NodeTable,
         Nominator,
@@ -120,6 +122,7 @@ if TYPE_CHECKING:
         parse_value,
         selector_from_labels,
     )
+    from bayplan.observe.instruments import Counter, Gauge, Histogram
 
 __all__ = [
     "Action",
@@ -140,6 +143,7 @@ __all__ = [
     "ConfigError",
     "ConfigMap",
     "ConflictError",
+    "Counter",
     "CycleState",
     "DeviceClass",
     "Diagnosis",
@@ -149,8 +153,11 @@ __all__ = [
     "Event",
     "EventRecorder",
     "FieldError",
+    "FilterOutcome",
+    "Gauge",
     "Handle",
     "Hint",
+    "Histogram",
     "Index",
     "Informers",
     "IntArray",
@@ -160,6 +167,7 @@ __all__ = [
     "Lease",
     "Lister",
     "Logger",
+    "Metrics",
     "Namespace",
     "Node",
     "NodeInfo",
@@ -216,6 +224,9 @@ __all__ = [
 
 #: Where the names are that are neither in `bayplan.framework` nor in `bayplan.model`.
 _ELSEWHERE = {
+    "Counter": "bayplan.observe.instruments",
+    "Gauge": "bayplan.observe.instruments",
+    "Histogram": "bayplan.observe.instruments",
     "Cluster": "bayplan.apiserver.cluster",
     "ApiError": "bayplan.client",
     "ConflictError": "bayplan.client",

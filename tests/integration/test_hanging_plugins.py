@@ -28,7 +28,12 @@ from bayplan import Plugin
 class Hanging(Plugin):
     name = "Hanging"
 
+    def __init__(self, args, handle):
+        super().__init__(args, handle)
+        self.seen = handle.metrics.counter("hanging_seen_total", "Pods and nodes.", "pod")
+
     def filter(self, state, pod, node):
+        self.seen.labels(pod.name).inc()
         if pod.name == "sleeps" and not getattr(self, "has_slept", False):
             self.has_slept = True
             time.sleep(4)
@@ -144,7 +149,7 @@ async def test_a_slow_plugin_costs_neither_the_lease_nor_the_endpoints(tmp_path:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    open_paths = "--authorization-always-allow-paths=/metrics,/healthz,/readyz"
+    open_paths = "--authorization-always-allow-paths=/metrics,/healthz,/readyz,/debug/*"
     words = ("run", f"--secure-port={port}", open_paths, "--kubeconfig", "kubeconfig")
     async with Cluster(1, scheduler=False, listen=("127.0.0.1", 0)) as cluster:
         (tmp_path / "kubeconfig").write_text(cluster.address.kubeconfig())
@@ -155,6 +160,9 @@ async def test_a_slow_plugin_costs_neither_the_lease_nor_the_endpoints(tmp_path:
             counted = 'bayplan_plugin_stalls_total{extension_point="Filter",plugin="Hanging"} 1'
             assert counted in await get(port, "/metrics")
             await until_bound(cluster.client, "sleeps")
+            # The plugin's own metrics are scraped with the scheduler's, and the process can be profiled.
+            assert 'hanging_seen_total{pod="sleeps"} 1' in await get(port, "/metrics")
+            assert "MainThread" in await get(port, "/debug/pprof/profile?seconds=0.1")
             lease = await cluster.client.request("GET", LEASE)
             assert lease["spec"].get("leaseTransitions", 0) == 0
             assert lease["spec"]["holderIdentity"]

@@ -63,7 +63,7 @@ class PluginFactory:
         old = self._present.get(cls.name)
         if type(old) is cls:
             return old
-        scope = self._fresh[cls] = PluginScope(cls.name, self._objects, self._background)
+        scope = self._fresh[cls] = PluginScope(cls.name, self._objects, self._background, cls)
         own = self.handle.of_plugin(scope)
         if old is None:
             made = create_plugin(registration, args, own)

@@ -16,6 +16,7 @@ from bayplan.model import KubeObject
 
 if TYPE_CHECKING:
     from bayplan.cache.object_store import ObjectStore, ObjectStores
+    from bayplan.framework import Plugin
     from bayplan.framework.watched_objects import IndexKeys
 
 T = TypeVar("T")
@@ -24,9 +25,13 @@ T = TypeVar("T")
 class PluginScope:
     """Owns the callbacks, indexes and background work of one instance."""
 
-    def __init__(self, name: str, objects: ObjectStores, background: BackgroundRunner) -> None:
+    def __init__(
+        self, name: str, objects: ObjectStores, background: BackgroundRunner, plugin: type[Plugin] | None = None
+    ) -> None:
         #: The plugin's.
         self.name: Final = name
+        #: The class of the instance; None if there is none.
+        self.plugin: Final = plugin
         #: Whether the instance is in use: what it asks for now, it is told about at once.
         self.is_adopted = False
         #: Whether the instance was replaced, or the scheduler stops.
@@ -34,6 +39,7 @@ class PluginScope:
         self._objects = objects
         self._background = background
         self._work: list[BackgroundWork] = []
+        self._at_end: list[Callable[[], None]] = []
 
     def spawn(
         self, work: Coroutine[Any, Any, object] | Callable[[], Coroutine[Any, Any, object]], *, name: str = ""
@@ -47,9 +53,15 @@ class PluginScope:
         self._background.start(made)
         return made
 
+    def at_end(self, callback: Callable[[], None]) -> None:
+        """Call *callback* when the instance is not used any more."""
+        self._at_end.append(callback)
+
     def end(self) -> None:
         """The instance is not used any more, or never was."""
         self.is_over = True
+        for callback in self._at_end:
+            callback()
         self._objects.remove_callbacks(self)
         for work in self._work:
             work.cancel()

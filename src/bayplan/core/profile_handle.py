@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from bayplan.core.background_work import NoBackground
 from bayplan.core.messages import RecordEvent
+from bayplan.core.plugin_metrics import OwnMetrics, PluginMetrics
 from bayplan.core.plugin_scope import PluginInformers, PluginScope
 from bayplan.model import KubeObject
 
@@ -73,6 +74,7 @@ class ProfileHandle:
         is_preempting: Callable[[Pod], bool],
         devices: Callable[[], DeviceManager],
         start: Callable[[Callable[[], Coroutine[Any, Any, None]]], None],
+        metrics: PluginMetrics,
         extenders: Sequence[Extender] = (),
         is_stopping: Callable[[], bool] = lambda: False,
         seed: int | None = None,
@@ -95,6 +97,7 @@ class ProfileHandle:
         self._devices = devices
         self._profiles = profiles
         self._objects = objects
+        self._plugin_metrics = metrics
         self._is_stopping = is_stopping
         self._use(PluginScope(profile_name, objects, NoBackground()))
 
@@ -106,6 +109,8 @@ class ProfileHandle:
 
     def _use(self, scope: PluginScope) -> None:
         self._scope = scope
+        self.metrics = OwnMetrics(self._plugin_metrics, scope)
+        scope.at_end(lambda: self._plugin_metrics.release(scope))
         self.informers = PluginInformers(self._objects, scope)
 
     def spawn(

@@ -51,6 +51,7 @@ from bayplan.core.messages import (
 )
 from bayplan.core.parts import CoreObserver, CoreParts
 from bayplan.core.plugin_factory import PluginFactory
+from bayplan.core.plugin_metrics import PluginMetrics
 from bayplan.core.preemption import Preemptions
 from bayplan.core.profile import Profile
 from bayplan.core.profile_handle import NO_CLIENT, InstructionRecorder, ProfileHandle
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     from bayplan.config import Loaded
     from bayplan.framework import Client, Clock
     from bayplan.framework.extenders import Extender
+    from bayplan.observe.instruments import MetricsRegistry
     from bayplan.observe.record import Ring
     from bayplan.queue import QueuedPodInfo
 
@@ -94,6 +96,7 @@ class SchedulerCore:
         observer: CoreObserver | None = None,
         wake: Callable[[], None] = lambda: None,
         background: BackgroundRunner | None = None,
+        metrics: MetricsRegistry | None = None,
     ) -> None:
         """*client* is for plugins. Without *schedules_pods* pods are only mirrored: none enters the queue.
 
@@ -102,7 +105,8 @@ class SchedulerCore:
         *wake* is called when there may be something to do that was not there before: a pod to try, or an
         instruction emitted while the driver was not calling the core.
 
-        *background* runs what plugins spawn and closes them; without it nothing is run.
+        *background* runs what plugins spawn and closes them; without it nothing is run. *metrics* is where the
+        metrics of plugins are added; without it they have a registry of their own.
         """
         self.config = loaded.config
         self.release = loaded.release
@@ -120,6 +124,8 @@ class SchedulerCore:
         self._seed = seed
         self._observer = observer
         self._wake = wake
+        #: The metrics that plugins have declared.
+        self.plugin_metrics = PluginMetrics(metrics)
         self._background = background if background is not None else NoBackground()
         #: Whether the scheduler is about to end; plugins can ask for it.
         self.is_stopping = False
@@ -346,6 +352,7 @@ class SchedulerCore:
             is_preempting=self.preemptions.is_running,
             devices=self._shared_devices,
             start=self._start_work if self._schedules_pods else _discard,
+            metrics=self.plugin_metrics,
             extenders=self.extenders,
             is_stopping=lambda: self.is_stopping,
             seed=self._seed,

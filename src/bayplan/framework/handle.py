@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, overload
 
 if TYPE_CHECKING:
     from bayplan.devices import DeviceManager
@@ -21,9 +21,13 @@ if TYPE_CHECKING:
     from bayplan.framework.verdict import FilterOutcome, IntArray
     from bayplan.framework.watched_objects import Informers
     from bayplan.model import KubeObject, Pod
+    from bayplan.observe.instruments import Counter, Gauge, Histogram
     from bayplan.release import Release
 
 K = TypeVar("K", bound="KubeObject")
+
+#: Of histograms, as in Prometheus' own clients.
+DEFAULT_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
 class Clock(Protocol):
@@ -150,6 +154,29 @@ class EventRecorder(Protocol):
         self, regarding: KubeObject, *, kind: str, reason: str, action: str, note: str, related: object = None
     ) -> None:
         """*kind* is Normal or Warning; *note* is cut at 1024 bytes as Kubernetes does."""
+
+
+class Metrics(Protocol):
+    """Metrics of a plugin's own, scraped on /metrics. Declare them in the constructor, and use the result::
+
+        self._rejected = handle.metrics.counter("racks_rejected_total", "Pods that no rack can take.", "rack")
+        …
+        self._rejected.labels("r1").inc()
+
+    All instances of the plugin share a metric, and its numbers survive a reload. A name that another plugin has,
+    or that begins as the scheduler's own do (`scheduler_`, `bayplan_`, …), is refused.
+    """
+
+    def counter(self, name: str, text: str, *labels: str) -> Counter:
+        """Only ever grows: `labels(…).inc()`. The name ends in `_total`."""
+
+    def gauge(self, name: str, text: str, *labels: str) -> Gauge:
+        """Goes up and down: `labels(…).set(3)`, `.inc()`, `.inc(-1)`."""
+
+    def histogram(
+        self, name: str, text: str, *labels: str, buckets: Sequence[float] = DEFAULT_BUCKETS
+    ) -> Histogram:
+        """Observations in buckets: `labels(…).observe(0.2)`."""
 
 
 class BackgroundTask(Protocol):
@@ -323,6 +350,10 @@ class Handle(Protocol):
     @property
     def devices(self) -> DeviceManager:
         """The devices of the cluster, the claims on them and what is allocated; shared by all profiles."""
+
+    @property
+    def metrics(self) -> Metrics:
+        """Metrics of the plugin's own."""
 
     @property
     def extenders(self) -> Sequence[Extender]:

@@ -176,6 +176,10 @@ class MetricsRegistry(Collector):
             if not family.label_names:
                 family.labels()  # a metric without labels exists from the start, and is 0
 
+    def remove(self, name: str) -> None:
+        """Scrape this family no more."""
+        del self._families[name]
+
     def before_scrape(self, refresh: Callable[[], None]) -> None:
         """Call *refresh* before every scrape, to set gauges."""
         self._before.append(refresh)

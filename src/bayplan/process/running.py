@@ -175,6 +175,7 @@ class Process:
             clock=self._clock,
             max_unschedulable_seconds=settings.max_unschedulable_seconds,
             metrics=self._observability.scheduler,
+            plugin_metrics=self._observability.registry,
             breaker=settings.extender_breaker,
             annotates_results=settings.annotates_results,
         )

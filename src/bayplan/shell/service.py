@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from bayplan.extender import BreakerSettings
     from bayplan.framework import Clock, EventRecorder, Registry
     from bayplan.model import QuantityText
+    from bayplan.observe.instruments import MetricsRegistry
     from bayplan.queue import SchedulingQueue
 
 log = klog.get_logger("bayplan.service")
@@ -71,6 +72,7 @@ class SchedulerService:
         seed: int | None = None,
         max_unschedulable_seconds: float = MAX_UNSCHEDULABLE_SECONDS,
         metrics: SchedulerMetrics | None = None,
+        plugin_metrics: MetricsRegistry | None = None,
         breaker: BreakerSettings | None = None,
         annotates_results: bool = False,
     ) -> None:
@@ -103,6 +105,7 @@ class SchedulerService:
             observer=self.metrics,
             wake=self.wake,
             background=self._background,
+            metrics=plugin_metrics,
         )
         self._binding_cycle = BindingCycle(self._handle, self._write_nomination, self.core.extenders)
         self._evictor = Evictor(self._handle, client, self.metrics)

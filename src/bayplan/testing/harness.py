@@ -89,6 +89,11 @@ class Harness:
         """What background work has raised, and `close`: `Plugin work: ValueError: …`."""
         return self._background.failures
 
+    @property
+    def metrics(self) -> str:
+        """The metrics of plugins (`handle.metrics`) as they would be scraped."""
+        return self.core.plugin_metrics.registry.text().decode()
+
     def close(self) -> None:
         """End background work and close the plugins. The harness does so itself when it is no longer used."""
         if self._forgotten.detach() is not None:

@@ -138,3 +138,49 @@ def test_a_resource_that_retries_pods_is_watched() -> None:
     registry = registry_with(Waiting)
     made = new_core(load(registry), registry, seed=1)
     assert made.objects.custom_kinds == (("example.com/v1", "foos"),)
+
+
+class Counting(Rule):
+    """Declares a metric; so does its successor, with a label more."""
+
+    labels: tuple[str, ...] = ()
+
+    def __init__(self, args: Any, handle: Any) -> None:
+        super().__init__(args, handle)
+        self.made = handle.metrics.gauge("rules_made", "Instances.", *self.labels)
+        self.made.labels(*self.labels).inc()
+
+
+class CountingAgain(Counting):
+    """What Counting is after a save."""
+
+
+class CountingByLabel(Counting):
+    labels = ("kind",)
+
+
+class CountsAndFails(CountingByLabel):
+    def __init__(self, args: Any, handle: Any) -> None:
+        super().__init__(args, handle)
+        raise ValueError("not today")
+
+
+def rules_made(scheduler: SchedulerCore) -> list[str]:
+    lines = scheduler.plugin_metrics.registry.text().decode().splitlines()
+    return [line for line in lines if line.startswith("rules_made")]
+
+
+def test_metrics_follow_the_instances(scheduler: SchedulerCore) -> None:
+    """They go on after a reload, change with the class, stay where a reload fails, and end with the last."""
+    replace(scheduler, Counting)
+    replace(scheduler, CountingAgain)
+    assert rules_made(scheduler) == ["rules_made 4.0"]
+
+    with pytest.raises(PluginError, match="not today"):
+        replace(scheduler, CountsAndFails)
+    assert rules_made(scheduler) == ["rules_made 4.0"]
+
+    replace(scheduler, CountingByLabel)
+    assert rules_made(scheduler) == ['rules_made{kind="kind"} 2.0']
+    replace(scheduler, Rule)
+    assert rules_made(scheduler) == []

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bayplan.framework import CycleState, NodeInfo, Plugin, Status
+from bayplan.framework import CycleState, NodeInfo, Plugin, PluginError, Status
 from bayplan.model import ConfigMap, Pod, Service
 from bayplan.testing import Harness, VirtualClock, make_node, make_pod
 
@@ -180,3 +180,38 @@ def test_an_object_that_no_plugin_asked_for_is_refused() -> None:
     """A misspelt kind would otherwise go unnoticed."""
     with pytest.raises(LookupError, match=r"no plugin has asked for objects of example.com/v1 'Foo'"):
         Harness(objects=[{"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": "f"}}])
+
+
+class Counted(CpuNodes):
+    """Counts the nodes that it is asked about."""
+
+    name = "Counted"
+
+    def __init__(self, args: Any, handle: Any) -> None:
+        super().__init__(args, handle)
+        self._asked = handle.metrics.counter("asked_total", "Nodes.", "node")
+
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        self._asked.labels(node.name).inc()
+        return super().filter(state, pod, node)
+
+
+class CountedToo(Counted):
+    name = "CountedToo"
+
+
+def test_metrics_of_plugins() -> None:
+    """As they would be scraped."""
+    harness = Harness(plugins=[Counted], nodes=[make_node("a")])
+    harness.decide(make_pod("p"))
+
+    assert 'asked_total{node="a"} 1.0' in harness.metrics.splitlines()
+
+
+def test_plugins_with_the_same_metric_are_refused() -> None:
+    """In a sentence that names both."""
+    sentence = (
+        r"plugin CountedToo \(this program\): the metric asked_total is one of plugin Counted; choose another"
+    )
+    with pytest.raises(PluginError, match=sentence):
+        Harness(plugins=[Counted, CountedToo])
