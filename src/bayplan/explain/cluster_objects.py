@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 from bayplan.core import SchedulerCore
 from bayplan.core.messages import CustomObjectChanged, ObjectChanged, SelectedObjectChanged
 from bayplan.explain.explanation import AnswerSource, NotSeen
+from bayplan.framework.object_selection import ObjectSelection, is_plural_of
 from bayplan.model import KINDS, KubeObject, Node, ObjectError, Pod
 from bayplan.observe import klog
 
 if TYPE_CHECKING:
     from bayplan.config import Loaded
     from bayplan.framework import Clock, Registry
-    from bayplan.framework.object_selection import ObjectSelection
 
 log = klog.get_logger("bayplan.explain")
 
@@ -72,8 +72,7 @@ class ClusterObjects:
     def of_plural(self, api_version: str, plural: str) -> Iterator[dict[str, Any]]:
         """The objects of a file whose kind has this plural, as far as it can be told from the words."""
         for (its_version, kind), by_key in self.unknown.items():
-            word = kind.lower()
-            if its_version == api_version and plural in (f"{word}s", f"{word}es", f"{word[:-1]}ies"):
+            if its_version == api_version and is_plural_of(plural, kind):
                 yield from (dict(mapping) for mapping in by_key.values())
 
     def in_selection(self, selection: ObjectSelection) -> Iterable[Any]:

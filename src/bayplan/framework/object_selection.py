@@ -116,6 +116,12 @@ def named_resource(name: str) -> ObjectSelection | None:
     return ObjectSelection(f"{group}/{version}" if group else version, found["plural"])
 
 
+def is_plural_of(plural: str, kind: str) -> bool:
+    """Whether the resource *plural* may be that of *kind*, as far as it can be told from the words."""
+    word = kind.lower()
+    return plural in (f"{word}s", f"{word}es", f"{word[:-1]}ies", word)
+
+
 def _meant(name: str) -> str:
     """A suggestion, if a kind of the model has nearly this name."""
     names = {text.lower(): kind for kind in KINDS.values() for text in (kind.name, kind.plural)}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bayplan.core.messages import CustomObjectChanged, Input, ObjectChanged, SelectedObjectChanged
-from bayplan.framework.object_selection import ObjectSelection
+from bayplan.framework.object_selection import ObjectSelection, is_plural_of
 from bayplan.model import KINDS, KubeObject, decode_object
 from bayplan.model.read_only import read_only
 
@@ -46,10 +46,10 @@ def _of_selection(
 
 def _plural(stores: ObjectStores, mapping: Mapping[str, Any]) -> str:
     """The resource of a custom object, among those that plugins have asked for."""
-    api_version, kind = mapping.get("apiVersion"), str(mapping.get("kind", "")).lower()
+    api_version, kind = mapping.get("apiVersion"), str(mapping.get("kind", ""))
     asked = {plural for version, plural in stores.custom_kinds if version == api_version}
     asked |= {each.plural for each in stores.selections if each.api_version == api_version}
-    fitting = [plural for plural in asked if plural in (f"{kind}s", f"{kind}es", f"{kind[:-1]}ies", kind)]
+    fitting = [plural for plural in asked if is_plural_of(plural, kind)]
     if not fitting:
-        raise LookupError(f"no plugin has asked for objects of {api_version} {mapping.get('kind')!r}")
+        raise LookupError(f"no plugin has asked for objects of {api_version} {kind!r}")
     return fitting[0]
