@@ -129,10 +129,14 @@ _DEVICES = WeakKeyDictionary()
 
 
 def devices_of(handle):
-    """The devices of a scheduler's nodes, one object for all plugins of a profile."""
-    if handle not in _DEVICES:
-        _DEVICES[handle] = Devices(handle)
-    return _DEVICES[handle]
+    """The devices of a scheduler's nodes, one object for all of its plugins.
+
+    Each plugin has a handle of its own; the waiting pods are those of the scheduler.
+    """
+    scheduler = handle.waiting_pods
+    if scheduler not in _DEVICES:
+        _DEVICES[scheduler] = Devices(handle)
+    return _DEVICES[scheduler]
 
 
 class GpuShare(Plugin):

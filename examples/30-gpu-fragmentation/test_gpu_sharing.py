@@ -54,6 +54,15 @@ def test_shares_go_together_and_whole_gpus_stay_whole():
     assert placed([node("n", 3)], "BestFit", *pods) == [("n", "0"), ("n", "0"), ("n", "1"), ("n", "2")]
 
 
+@pytest.mark.parametrize("policy", ["Random", "FGD"])
+def test_the_policy_and_the_plugin_know_the_same_devices(policy):
+    """So that the policy chooses the device, too."""
+    with cluster([node("n")], policy) as running:
+        plugins = running.cluster.scheduler.core.profiles["default-scheduler"].plugins.plugins
+        assert plugins["GpuShare"].devices is plugins[policy].devices
+        assert plugins["GpuShare"].devices.choose_shared == plugins[policy]._choose
+
+
 def test_several_gpus_are_whole_ones():
     assert placed([node("n", 4)], "BestFit", gpu_pod("a", 100), gpu_pod("b", count=3)) == [
         ("n", "0"),
