@@ -1,10 +1,12 @@
 """The programs of a real control plane, and Helm: where they are found, and how they are built where they are not.
 
-Each program is looked for in this order, and taken only if it is of the minor version that Bayplan follows:
+There is a module for each release of Kubernetes that Bayplan follows; BAYPLAN_E2E_RELEASE chooses one (1.36), the
+newest is taken without it. Each program is looked for in this order, and taken only if it is of that minor version:
 
 1. the folder that KUBEBUILDER_ASSETS names (etcd, kube-apiserver and kubectl are usually there),
 2. the folders of the PATH,
-3. the cache folder: BAYPLAN_CONTROL_PLANE, or bayplan/control-plane/<version> in the user's cache.
+3. the cache folder: BAYPLAN_CONTROL_PLANE, or bayplan/control-plane/<version> in the user's cache. There the folders
+   of the other releases are looked into as well: etcd and Helm are the same for all.
 
 `python -m tests.e2e.binaries` builds what is missing into the cache folder, from source, through the Go module
 proxy; the modules under control-plane/ pin every version. Tests only look: building takes minutes.
@@ -27,8 +29,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 MODULES = Path(__file__).parent / "control-plane"
+RELEASE_VARIABLE = "BAYPLAN_E2E_RELEASE"
 KUBERNETES = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
-#: Module under control-plane/ → what is built of it.
+#: Module under control-plane/ (of Kubernetes, without its release) → what is built of it.
 BUILT: Mapping[str, Sequence[str]] = {"etcd": ("etcd",), "kubernetes": KUBERNETES, "helm": ("helm",)}
 PROGRAMS = tuple(program for programs in BUILT.values() for program in programs)
 _FETCHING = "go: downloading"
@@ -47,7 +50,29 @@ def _pinned(module: str, requirement: str) -> str:
     return found[1]
 
 
-KUBERNETES_VERSION = _pinned("kubernetes", "k8s.io/kubernetes")
+def _pinned_releases() -> dict[str, str]:
+    minors = [folder.name.removeprefix("kubernetes-") for folder in MODULES.glob("kubernetes-*")]
+    minors.sort(key=lambda minor: int(minor.rpartition(".")[2]))
+    return {minor: _pinned(f"kubernetes-{minor}", "k8s.io/kubernetes") for minor in minors}
+
+
+#: Minor release → the version that is built, the oldest first.
+KUBERNETES_VERSIONS = _pinned_releases()
+
+
+def chosen_release(env: Mapping[str, str] = os.environ) -> str:
+    """The minor release that is tested."""
+    minor = env.get(RELEASE_VARIABLE) or list(KUBERNETES_VERSIONS)[-1]
+    if minor not in KUBERNETES_VERSIONS:
+        raise ValueError(f"{RELEASE_VARIABLE} is {minor}; there are {' and '.join(KUBERNETES_VERSIONS)}")
+    return minor
+
+
+def kubernetes_version(env: Mapping[str, str] = os.environ) -> str:
+    return KUBERNETES_VERSIONS[chosen_release(env)]
+
+
+KUBERNETES_VERSION = kubernetes_version()
 ETCD_VERSION = _pinned("etcd", "go.etcd.io/etcd/server/v3")
 HELM_VERSION = _pinned("helm", "helm.sh/helm/v3")
 #: Of the programs that are not Kubernetes' own.
@@ -58,8 +83,17 @@ def cache_folder(env: Mapping[str, str] = os.environ) -> Path:
     """Where built programs are kept; a new version has a new folder."""
     if chosen := env.get("BAYPLAN_CONTROL_PLANE"):
         return Path(chosen).expanduser().resolve()
-    base = Path(env.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
-    return base / "bayplan" / "control-plane" / KUBERNETES_VERSION
+    return _cache(env) / kubernetes_version(env)
+
+
+def _cache(env: Mapping[str, str]) -> Path:
+    return Path(env.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "bayplan" / "control-plane"
+
+
+def _cache_folders(env: Mapping[str, str]) -> list[Path]:
+    """The one of the chosen release first."""
+    others = () if env.get("BAYPLAN_CONTROL_PLANE") else KUBERNETES_VERSIONS.values()
+    return list(dict.fromkeys((cache_folder(env), *(_cache(env) / version for version in others))))
 
 
 @dataclass
@@ -79,17 +113,20 @@ def find(env: Mapping[str, str] = os.environ) -> Found:
     """Look for every program; nothing is built."""
     assets = [Path(env["KUBEBUILDER_ASSETS"])] if env.get("KUBEBUILDER_ASSETS") else []
     on_path = [Path(folder) for folder in env.get("PATH", "").split(os.pathsep) if folder]
+    built = _cache_folders(env)
     found = Found()
     for program in PROGRAMS:
-        for folder in (*assets, *on_path, cache_folder(env)):
+        wanted = _wanted(program, env)
+        for folder in (*assets, *on_path, *built):
             path = folder / program
             if not (path.is_file() and os.access(path, os.X_OK)):
                 continue
             version = _version(path)
-            if _same_minor(version, _wanted(program)):
+            if _same_minor(version, wanted):
                 found.paths[program] = path
                 break
-            found.refused.append(f"{path} is {version or 'of no known version'}, not {_minor(_wanted(program))}")
+            if folder not in built:
+                found.refused.append(f"{path} is {version or 'of no known version'}, not {_minor(wanted)}")
     return found
 
 
@@ -103,8 +140,8 @@ def require(env: Mapping[str, str] = os.environ) -> dict[str, Path]:
     return found.paths
 
 
-def _wanted(program: str) -> str:
-    return _VERSIONS.get(program, KUBERNETES_VERSION)
+def _wanted(program: str, env: Mapping[str, str]) -> str:
+    return _VERSIONS.get(program) or kubernetes_version(env)
 
 
 def _minor(version: str) -> str:
@@ -137,30 +174,32 @@ def install(env: Mapping[str, str] = os.environ) -> dict[str, Path]:
         _say(f"Passing over {line}.")
     go = shutil.which("go", path=env.get("PATH"))
     if go is None:
-        raise MissingProgramError(_without_go(found.missing))
+        raise MissingProgramError(_without_go(found.missing, env))
     cache = cache_folder(env)
     cache.mkdir(parents=True, exist_ok=True)
     with _alone(cache / ".lock"):
         missing = find(env).missing
         for module, programs in BUILT.items():
             if wanted := [program for program in programs if program in missing]:
-                _build(go, module, wanted, cache)
+                folder = f"kubernetes-{chosen_release(env)}" if module == "kubernetes" else module
+                _build(go, MODULES / folder, wanted, _wanted(wanted[0], env), cache)
     return require(env)
 
 
-def _without_go(missing: Sequence[str]) -> str:
+def _without_go(missing: Sequence[str], env: Mapping[str, str]) -> str:
     return (
         f"The end-to-end tests need a real control plane, and there is no {', '.join(missing)} here,\n"
         "nor Go to build it with. Either\n"
-        f"  - install Go {_go_version()} or newer and run this again: it builds them, once, or\n"
-        f"  - put programs of etcd {_minor(ETCD_VERSION)}, Kubernetes {_minor(KUBERNETES_VERSION)} and "
+        f"  - install Go {_go_version(env)} or newer and run this again: it builds them, once, or\n"
+        f"  - put programs of etcd {_minor(ETCD_VERSION)}, Kubernetes {_minor(kubernetes_version(env))} and "
         f"Helm {_minor(HELM_VERSION)} on the PATH, or into a folder that KUBEBUILDER_ASSETS names.\n"
         "'make test' needs none of this."
     )
 
 
-def _go_version() -> str:
-    found = re.search(r"^go (\S+)", (MODULES / "kubernetes" / "go.mod").read_text(), re.MULTILINE)
+def _go_version(env: Mapping[str, str]) -> str:
+    text = (MODULES / f"kubernetes-{chosen_release(env)}" / "go.mod").read_text()
+    found = re.search(r"^go (\S+)", text, re.MULTILINE)
     return found[1] if found else "1.26"
 
 
@@ -176,10 +215,8 @@ def _alone(lock: Path) -> Iterator[None]:
         yield
 
 
-def _build(go: str, module: str, programs: Sequence[str], into: Path) -> None:
+def _build(go: str, folder: Path, programs: Sequence[str], version: str, into: Path) -> None:
     """Build programs of one module and move them into place, whole or not at all."""
-    folder = MODULES / module
-    version = _wanted(programs[0])
     _say(f"Building {', '.join(programs)} {version} into {into} ...")
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix=".building-", dir=into) as building:
@@ -192,7 +229,7 @@ def _build(go: str, module: str, programs: Sequence[str], into: Path) -> None:
                     "-v",
                     "-o",
                     f"{building}/{program}",
-                    f"-ldflags={_linker_flags(module, version)}",
+                    f"-ldflags={_linker_flags(folder.name, version)}",
                     _package(program),
                 ],
                 cwd=folder,

@@ -6,7 +6,16 @@ from pathlib import Path
 
 import pytest
 from tests.e2e import binaries
-from tests.e2e.binaries import ETCD_VERSION, HELM_VERSION, KUBERNETES_VERSION, PROGRAMS, MissingProgramError
+from tests.e2e.binaries import (
+    ETCD_VERSION,
+    HELM_VERSION,
+    KUBERNETES_VERSION,
+    KUBERNETES_VERSIONS,
+    PROGRAMS,
+    MissingProgramError,
+)
+
+from bayplan.release import SUPPORTED
 
 
 def _place(folder: Path, *programs: str, version: str = "") -> None:
@@ -58,7 +67,8 @@ def test_other_minor_versions_are_passed_over(env: dict[str, str], tmp_path: Pat
     found = binaries.find(env)
 
     assert found.paths["kubectl"] == tmp_path / "cache" / "kubectl"
-    assert found.refused == [f"{tmp_path}/path/kubectl is v1.32.4, not v1.36"]
+    minor = KUBERNETES_VERSION.rpartition(".")[0]
+    assert found.refused == [f"{tmp_path}/path/kubectl is v1.32.4, not {minor}"]
 
 
 def test_without_go_the_message_says_what_to_do(env: dict[str, str], tmp_path: Path) -> None:
@@ -87,10 +97,39 @@ def test_cache_folder_is_the_users() -> None:
     )
 
 
-def test_staging_modules_match_kubernetes() -> None:
+def test_release_is_chosen_by_a_variable() -> None:
+    """Each release has a folder of its own; one that is not there is an error that names those that are."""
+    env = {"XDG_CACHE_HOME": "/caches", binaries.RELEASE_VARIABLE: "1.36"}
+    assert binaries.cache_folder(env).name == KUBERNETES_VERSIONS["1.36"]
+    with pytest.raises(ValueError, match="is 1.20; there are 1.36 and 1.37"):
+        binaries.chosen_release({binaries.RELEASE_VARIABLE: "1.20"})
+
+
+def test_etcd_and_helm_serve_all_releases(tmp_path: Path) -> None:
+    """What was built for one release is found for the other, Kubernetes' own programs aside."""
+    older, newer = KUBERNETES_VERSIONS.values()
+    built = tmp_path / "bayplan" / "control-plane"
+    (built / newer).mkdir(parents=True)
+    _place(built / newer, *PROGRAMS, version="")
+    env = {"XDG_CACHE_HOME": str(tmp_path), "PATH": "", binaries.RELEASE_VARIABLE: "1.36"}
+
+    found = binaries.find(env)
+
+    assert set(found.paths) == {"etcd", "helm"}
+    assert found.refused == []
+    assert binaries.cache_folder(env) == built / older
+
+
+def test_every_supported_release_can_be_built() -> None:
+    """The control plane is built in the versions that were recorded."""
+    assert {f"v{release.version}" for release in SUPPORTED.values()} == set(KUBERNETES_VERSIONS.values())
+
+
+@pytest.mark.parametrize("minor", KUBERNETES_VERSIONS)
+def test_staging_modules_match_kubernetes(minor: str) -> None:
     """v1.36.4 is made of staging modules v0.36.4, every one of them."""
-    text = (binaries.MODULES / "kubernetes" / "go.mod").read_text()
+    text = (binaries.MODULES / f"kubernetes-{minor}" / "go.mod").read_text()
     replaced = [line.split() for line in text.partition("replace (")[2].splitlines() if "=>" in line]
 
     assert len(replaced) > 30
-    assert {line[-1] for line in replaced} == {KUBERNETES_VERSION.replace("v1.", "v0.", 1)}
+    assert {line[-1] for line in replaced} == {KUBERNETES_VERSIONS[minor].replace("v1.", "v0.", 1)}
