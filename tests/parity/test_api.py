@@ -62,7 +62,7 @@ def test_every_difference_is_found(
     tampered = copy.deepcopy(exchanges[name])
     tampered["steps"][step].update(change)
 
-    label, differences = list(verify(tampered, context))[step]
+    label, differences = list(verify(tampered, context.of_line(tampered)))[step]
 
     assert label.startswith(f"{step} ")
     assert where in [difference.where for difference in differences]
@@ -83,7 +83,7 @@ def test_differing_failures_are_found(
     tampered = copy.deepcopy(exchanges["pod: create, get, list, delete"])
     tampered["steps"][5]["answer"][path] = value
 
-    _, differences = list(verify(tampered, context))[5]
+    _, differences = list(verify(tampered, context.of_line(tampered)))[5]
 
     assert where in [difference.where for difference in differences]
 
@@ -93,9 +93,9 @@ def test_words_of_findings_may_differ(exchanges: dict[str, dict[str, Any]], cont
     tampered = copy.deepcopy(exchanges["errors: values"])
     answer = tampered["steps"][3]["answer"]
     answer["message"] = "other words"
-    _, differences = list(verify(tampered, context))[3]
+    _, differences = list(verify(tampered, context.of_line(tampered)))[3]
     assert differences == []
 
     answer["details"]["causes"][0]["field"] = "spec.other"
-    _, differences = list(verify(tampered, context))[3]
+    _, differences = list(verify(tampered, context.of_line(tampered)))[3]
     assert [difference.where for difference in differences] == ["answer.fields[0]"]

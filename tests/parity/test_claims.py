@@ -1,4 +1,4 @@
-"""Resource claims: what a kube-scheduler v1.36.4 allocated, pod by pod."""
+"""Resource claims: what kube-scheduler of each release allocated, pod by pod."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from bayplan.conformance import Context, Difference, read_lines, run
 from bayplan.conformance.claims import verify
 from bayplan.scheduler import default_registry
 
-RECORDING = Path(__file__).parent / "golden" / "claims-v1.36.4.jsonl.gz"
+GOLDEN = Path(__file__).parent / "golden"
+RECORDING = GOLDEN / "claims-v1.36.4.jsonl.gz"
 
 
 @pytest.fixture(scope="module")
@@ -21,11 +22,12 @@ def context() -> Context:
     return Context(default_registry())
 
 
-def test_all_recorded_claims_are_identical(context: Context) -> None:
+@pytest.mark.parametrize(("release", "n_steps"), [("v1.36.4", 855), ("v1.37.1", 855)])
+def test_all_recorded_claims_are_identical(context: Context, release: str, n_steps: int) -> None:
     """Nodes, scores and messages, and the devices, capacity and configuration of every allocation."""
-    report = run([RECORDING], context)
+    report = run([GOLDEN / f"claims-{release}.jsonl.gz"], context)
 
-    assert report.identical == report.total == 855, report.to_text()
+    assert report.identical == report.total == n_steps, report.to_text()
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +95,7 @@ def first_with(lines: list[dict[str, Any]], outcome: str) -> tuple[dict[str, Any
 
 
 def differences_of(line: dict[str, Any], number: int, context: Context) -> list[Difference]:
-    for i, (_, differences) in enumerate(verify(line, context)):
+    for i, (_, differences) in enumerate(verify(line, context.of_line(line))):
         if i == number:
             return differences
     raise AssertionError(f"no step {number}")

@@ -1,4 +1,4 @@
-"""Decisions: what kube-scheduler v1.36.4 decided for each pod of the recorded scenarios, and what we decide."""
+"""Decisions: what kube-scheduler of each release decided for each pod of the recorded scenarios, and what we do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from bayplan.conformance import Context, Difference, read_lines
 from bayplan.conformance.decisions import outcome_of, verify
 from bayplan.scheduler import default_registry
 
-RECORDING = Path(__file__).parent / "golden" / "decisions-v1.36.4.jsonl.gz"
+GOLDEN = Path(__file__).parent / "golden"
+RECORDING = GOLDEN / "decisions-v1.36.4.jsonl.gz"
+RECORDINGS = [RECORDING, GOLDEN / "decisions-v1.37.1.jsonl.gz"]
 N_CHUNKS = 8
 
 Line = dict[str, Any]
@@ -30,25 +32,31 @@ def context() -> Context:
 
 def differences(line: Line) -> Iterator[tuple[str, Difference]]:
     """All that we do otherwise, with the step it is in."""
-    for label, found in verify(line, context()):
+    for label, found in verify(line, context().of_line(line)):
         for difference in found:
             yield f"seed {line['seed']}, {label}", difference
 
 
+@pytest.mark.parametrize("recording", RECORDINGS, ids=lambda path: path.name)
 @pytest.mark.parametrize("chunk", range(N_CHUNKS))
-def test_recorded_decisions_are_identical(chunk: int) -> None:
+def test_recorded_decisions_are_identical(chunk: int, recording: Path) -> None:
     """The same nodes, scores, messages, nominations and victims, to the letter."""
-    lines = islice(read_lines(RECORDING), chunk, None, N_CHUNKS)
+    lines = islice(read_lines(recording), chunk, None, N_CHUNKS)
     found = [f"{step}: {difference}" for line in lines for step, difference in differences(line)]
     assert found == []
 
 
-def test_the_recording_is_whole() -> None:
-    """1646 steps in 240 scenarios, with every kind of outcome."""
-    lines = list(read_lines(RECORDING))
+@pytest.mark.parametrize(
+    ("recording", "n_scenarios", "n_steps", "n_timeouts"),
+    [(RECORDINGS[0], 240, 1646, 2), (RECORDINGS[1], 231, 1578, 0)],
+    ids=["1.36", "1.37"],
+)
+def test_the_recording_is_whole(recording: Path, n_scenarios: int, n_steps: int, n_timeouts: int) -> None:
+    """Every scenario, with every kind of outcome."""
+    lines = list(read_lines(recording))
     steps = [step for line in lines for step in line["steps"]]
-    assert (len(lines), len(steps)) == (240, 1646)
-    assert sum(bool(step.get("timeout")) for step in steps) == 2
+    assert (len(lines), len(steps)) == (n_scenarios, n_steps)
+    assert sum(bool(step.get("timeout")) for step in steps) == n_timeouts
     assert set(Counter(map(outcome_of, steps))) == {
         "scored",
         "single node",

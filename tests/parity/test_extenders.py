@@ -1,4 +1,4 @@
-"""Extenders: what kube-scheduler v1.36.4 asked them and what became of the pod, and what we do."""
+"""Extenders: what kube-scheduler of each release asked them and what became of the pod, and what we do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from bayplan.conformance import Context, read_lines, run
 from bayplan.conformance.extender_calls import verify
 from bayplan.scheduler import default_registry
 
-RECORDING = Path(__file__).parent / "golden" / "extenders-v1.36.4.jsonl.gz"
+GOLDEN = Path(__file__).parent / "golden"
+RECORDING = GOLDEN / "extenders-v1.36.4.jsonl.gz"
 
 
 @pytest.fixture(scope="module")
@@ -22,11 +23,12 @@ def context() -> Context:
     return Context(default_registry())
 
 
-def test_all_recorded_extenders_are_identical(context: Context) -> None:
+@pytest.mark.parametrize(("release", "n_steps"), [("v1.36.4", 59), ("v1.37.1", 59)])
+def test_all_recorded_extenders_are_identical(context: Context, release: str, n_steps: int) -> None:
     """The same requests, and the same outcome."""
-    report = run([RECORDING], context)
+    report = run([GOLDEN / f"extenders-{release}.jsonl.gz"], context)
 
-    assert report.identical == report.total == 59, report.to_text()
+    assert report.identical == report.total == n_steps, report.to_text()
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +86,6 @@ def test_every_difference_is_found(
     """A verifier that finds everything identical is worth nothing."""
     tampered = copy.deepcopy(cases[case])
     change(tampered)
-    ((_, differences),) = verify(tampered, context)
+    ((_, differences),) = verify(tampered, context.of_line(tampered))
 
     assert where in [difference.where for difference in differences]

@@ -1,4 +1,4 @@
-"""Requeues: which pods kube-scheduler v1.36.4 tried again after one change, and which we do."""
+"""Requeues: which pods kube-scheduler of each release tried again after one change, and which we do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from bayplan.conformance import Context, read_lines, run
 from bayplan.conformance.requeues import verify
 from bayplan.scheduler import default_registry
 
-RECORDING = Path(__file__).parent / "golden" / "requeue-v1.36.4.jsonl.gz"
+GOLDEN = Path(__file__).parent / "golden"
+RECORDING = GOLDEN / "requeue-v1.36.4.jsonl.gz"
 
 
 @pytest.fixture(scope="module")
@@ -20,11 +21,12 @@ def context() -> Context:
     return Context(default_registry())
 
 
-def test_all_recorded_requeues_are_identical(context: Context) -> None:
+@pytest.mark.parametrize(("release", "n_steps"), [("v1.36.4", 64), ("v1.37.1", 63)])
+def test_all_recorded_requeues_are_identical(context: Context, release: str, n_steps: int) -> None:
     """The same pods are tried again, and end with the same node or message."""
-    report = run([RECORDING], context)
+    report = run([GOLDEN / f"requeue-{release}.jsonl.gz"], context)
 
-    assert report.identical == report.total == 64, report.to_text()
+    assert report.identical == report.total == n_steps, report.to_text()
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +49,7 @@ def test_every_difference_is_found(
 ) -> None:
     """A verifier that finds everything identical is worth nothing."""
     tampered = {**first, "result": {**first["result"], pod: {**first["result"][pod], **change}}}
-    ((label, differences),) = verify(tampered, context)
+    ((label, differences),) = verify(tampered, context.of_line(tampered))
 
     assert label == "update Node n0"
     assert where in [difference.where for difference in differences]

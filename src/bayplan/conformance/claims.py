@@ -51,6 +51,8 @@ class _Scenario:
             if ("held" in step) == (gate is None):
                 yield Difference("outcome", outcome_of(step), f"held: {gate}")
             return
+        if "preemption" in step:
+            self._cluster.arrange(step["preemption"]["nominated"], step["preemption"]["victims"])
         state = CycleState()
         decision = self._decide(pod, state)
         if "preemption" in step:

@@ -122,12 +122,17 @@ def verify_unschedulable(decision: Decision, step: dict[str, Any]) -> Iterator[D
     yield from compare(step["unschedulable"], decision.message, "message")
 
 
+def message_about(decision: Decision, node_name: str) -> str:
+    """The message of a preemption, had it chosen this node: kube-scheduler picks among the best at random."""
+    return decision.message.replace(f" on node {decision.nominate},", f" on node {node_name},")
+
+
 def verify_preemption(decision: Decision, recorded: dict[str, Any]) -> Iterator[Difference]:
     considered = decision.record.preemption
     if not decision.nominate or not isinstance(considered, PreemptionReport):
         yield Difference("outcome", recorded, decision.node_name or decision.message)
         return
-    yield from compare(recorded["message"], decision.message, "message")
+    yield from compare(recorded["message"], message_about(decision, recorded["nominated"]), "message")
     best = considered.best
     # kube-scheduler picks among them at random.
     chosen = next((each for each in best if each.node_name == recorded["nominated"]), None)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from bayplan.conformance import Context
-from bayplan.conformance.decisions import scores_by_node
+from bayplan.conformance.decisions import message_about, scores_by_node
 from bayplan.conformance.recorded_cluster import RecordedCluster
 from bayplan.conformance.report import Difference, compare
 from bayplan.conformance.scripted_extender import ScriptedExtender
@@ -130,7 +130,7 @@ def _as_written(pod: Pod, decision: Decision, nominated: str) -> Pod:
             "type": "PodScheduled",
             "status": "False",
             "reason": decision.reason,
-            "message": decision.message,
+            "message": message_about(decision, nominated),
             "observedGeneration": raw["metadata"].get("generation"),
             "lastProbeTime": None,
             "lastTransitionTime": "2026-01-01T00:00:00Z",

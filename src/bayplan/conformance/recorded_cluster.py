@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -70,6 +70,7 @@ class RecordedCluster:
             self.core.cache.set_node(Node.from_dict(each))
         for each in line["bound"]:
             self.place(Pod.from_dict(each))
+        self._from_start = frozenset(self._pods)
 
     def profile(self, pod: Pod) -> Profile:
         return self.core.profiles[pod.spec.scheduler_name]
@@ -87,6 +88,21 @@ class RecordedCluster:
         self._pods[pod.key] = pod
         self.core.nominator.remove(pod)
         self.core.cache.add_pod(pod)
+
+    def arrange(self, node_name: str, victims: Collection[str]) -> None:
+        """Let the pods that were on the node from the start have come in an order in which *victims* are evicted.
+
+        kube-scheduler learns of the pods that are there when it starts in the order of a Go map, which is random.
+        Of equally important pods that have not started yet, this order decides which are evicted.
+        """
+        here = [pod for pod in self._pods.values() if pod.node_name == node_name]
+        first = [pod for pod in here if pod.key in self._from_start]
+        come_last = self.core.release.facts.keeps_first_unstarted_pod
+        first.sort(key=lambda pod: (pod.key in victims) == come_last)
+        for pod in here:
+            self.core.cache.remove_pod(pod.uid)
+        for pod in (*first, *(pod for pod in here if pod.key not in self._from_start)):
+            self.core.cache.add_pod(pod)
 
     def evict(self, keys: Iterable[str]) -> list[str]:
         """Remove these pods; returns their uids."""

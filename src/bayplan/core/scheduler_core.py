@@ -57,7 +57,7 @@ from bayplan.core.profile import Profile
 from bayplan.core.profile_handle import NO_CLIENT, InstructionRecorder, ProfileHandle
 from bayplan.core.schedule_one import ProfileScheduler
 from bayplan.core.waiting_pods import WaitingPod, WaitingPods
-from bayplan.devices import DeviceManager
+from bayplan.devices import DeviceFeatures, DeviceManager
 from bayplan.framework import BindingRunner, CycleState, PluginError, ProfilePlugins, Registry, Runner, Status
 from bayplan.framework.load_metrics import LoadFeeds
 from bayplan.model import Pod, ResourceClaim, ResourceSlice
@@ -149,6 +149,7 @@ class SchedulerCore:
             max_backoff_seconds=loaded.config.pod_max_backoff_seconds,
             max_unschedulable_seconds=max_unschedulable_seconds,
             has_extenders=bool(extenders),
+            facts=self.release.facts,
             observer=observer,
             on_ready=wake,
             on_failure=self._pre_enqueue_failed,
@@ -310,7 +311,7 @@ class SchedulerCore:
     def _shared_devices(self) -> DeviceManager:
         """Made when a plugin first asks for it, because it watches claims and slices."""
         if self._devices is None:
-            devices = self._devices = DeviceManager()
+            devices = self._devices = DeviceManager(DeviceFeatures.of(self.release))
             self.objects.on_change(ResourceClaim, devices.claims.claim_changed, owner=devices)
             self.objects.on_change(ResourceSlice, devices.index.slice_changed, owner=devices)
             self.objects.replay_to(devices)

@@ -8,7 +8,7 @@ from bayplan.devices.allocated_devices import AllocatedDevices
 from bayplan.devices.allocation_errors import AllocationError, AllocationTimeout, NodeAllocationError
 from bayplan.devices.claim_plans import ClaimPlan, plan_claim
 from bayplan.devices.claim_tracker import ClaimTracker
-from bayplan.devices.device_features import FEATURES_1_36, DeviceFeatures
+from bayplan.devices.device_features import DeviceFeatures
 from bayplan.devices.device_index import DeviceIndex
 from bayplan.devices.device_manager import DeviceManager
 from bayplan.devices.device_search import Deadline, Found, SearchContext, search
@@ -16,7 +16,6 @@ from bayplan.devices.pools import NodeDevices
 from bayplan.devices.search_results import allocation_results
 
 __all__ = [
-    "FEATURES_1_36",
     "AllocatedDevices",
     "AllocationError",
     "AllocationTimeout",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple, TypeAlias
 
+from bayplan.devices.device_features import DeviceFeatures
 from bayplan.devices.selector_results import DeviceContent
 from bayplan.model import (
     CapacityRequestPolicy,
@@ -20,6 +21,8 @@ from bayplan.model import (
 from bayplan.model.quantity import BINARY_SI
 
 NANO: Final = 9
+MILLI: Final = -3
+_NANOS_IN_MILLI: Final = 10**6
 
 #: Name → amount in billionths.
 Amounts: TypeAlias = dict[str, int]
@@ -50,64 +53,95 @@ def nanos(text: QuantityText) -> int:
     return _nanos(Quantity.parse(text))
 
 
-def consumption_of(request: CapacityRequirements | None, content: DeviceContent) -> Consumption | None:
+def consumption_of(
+    request: CapacityRequirements | None, content: DeviceContent, features: DeviceFeatures
+) -> Consumption | None:
     """What the request consumes of such a device; None if the device cannot serve it at all."""
     wanted = request.requests if request is not None else {}
     key = tuple(sorted(wanted.items())) if wanted else ()
     if key not in content.consumptions:
-        content.consumptions[key] = _consumption(wanted, content.capacity)
+        content.consumptions[key] = _Rounding(features).consumption(wanted, content.capacity)
     found: Consumption | None = content.consumptions[key]
     return found
 
 
-def _consumption(wanted: Mapping[str, QuantityText], capacity: Mapping[str, DeviceCapacity]) -> Consumption | None:
-    if not wanted.keys() <= capacity.keys():
-        return None
-    quantities = {name: _consumed(wanted.get(name), each) for name, each in capacity.items()}
-    if any(_violates(quantities[name], each.request_policy) for name, each in capacity.items()):
-        return None
-    amounts = {name: (_nanos(quantities[name]), nanos(each.value)) for name, each in capacity.items()}
-    return Consumption(quantities, amounts, all(amount <= there_is for amount, there_is in amounts.values()))
+class _Rounding:
+    """How requests are rounded to the amounts that a device allows."""
+
+    def __init__(self, features: DeviceFeatures) -> None:
+        self._fractional = features.fractional_ranges
+        self._in_format_of_step = features.facts.rounds_capacity_in_format_of_step
+
+    def consumption(
+        self, wanted: Mapping[str, QuantityText], capacity: Mapping[str, DeviceCapacity]
+    ) -> Consumption | None:
+        if not wanted.keys() <= capacity.keys():
+            return None
+        quantities = {name: self._consumed(wanted.get(name), each) for name, each in capacity.items()}
+        if any(self._violates(quantities[name], each.request_policy) for name, each in capacity.items()):
+            return None
+        amounts = {name: (_nanos(quantities[name]), nanos(each.value)) for name, each in capacity.items()}
+        return Consumption(quantities, amounts, all(amount <= there_is for amount, there_is in amounts.values()))
+
+    def _consumed(self, wanted: QuantityText | None, capacity: DeviceCapacity) -> Quantity:
+        """The amount that a request for *wanted* consumes: the default, or rounded up to an allowed amount."""
+        policy = capacity.request_policy
+        if wanted is None:
+            default = policy.default if policy is not None else None
+            return Quantity.parse(capacity.value if default is None else default)
+        requested = Quantity.parse(wanted)
+        if policy is None:
+            return requested
+        if policy.valid_range is not None and policy.valid_range.min is not None:
+            return self._round_up(requested, Quantity.parse(policy.valid_range.min), policy.valid_range)
+        values = map(Quantity.parse, policy.valid_values)
+        return next((value for value in values if requested <= value), requested)
+
+    def _round_up(self, requested: Quantity, lowest: Quantity, allowed: CapacityRequestPolicyRange) -> Quantity:
+        if requested < lowest:
+            return lowest
+        if allowed.step is None:
+            return requested
+        step = Quantity.parse(allowed.step)
+        unit = self._unit(allowed)
+        size = _units(step, unit)
+        if size == 0:
+            return requested
+        start = _units(lowest, unit)
+        amount = start + size * -(-(_units(requested, unit) - start) // size)
+        # Whole amounts are written without a fraction.
+        scale, unscaled = (0, amount // 1000) if unit and amount % 1000 == 0 else (unit, amount)
+        return Quantity(unscaled, scale, step.format if self._in_format_of_step else BINARY_SI)
+
+    def _unit(self, allowed: CapacityRequestPolicyRange) -> int:
+        """The power of ten in which steps are counted: thousandths where they are enabled and exact."""
+        if not self._fractional:
+            return 0
+        given = [Quantity.parse(each) for each in (allowed.min, allowed.max, allowed.step) if each is not None]
+        return MILLI if all(_nanos(each) % _NANOS_IN_MILLI == 0 for each in given) else 0
+
+    def _violates(self, amount: Quantity, policy: CapacityRequestPolicy | None) -> bool:
+        if policy is None or (policy.default is not None and amount == Quantity.parse(policy.default)):
+            return False
+        if policy.valid_range is not None:
+            return self._violates_range(amount, policy.valid_range)
+        return bool(policy.valid_values) and all(amount != Quantity.parse(each) for each in policy.valid_values)
+
+    def _violates_range(self, amount: Quantity, allowed: CapacityRequestPolicyRange) -> bool:
+        if allowed.max is not None and amount > Quantity.parse(allowed.max):
+            return True
+        if allowed.step is None:
+            return False
+        unit = self._unit(allowed)
+        if unit and _nanos(amount) % _NANOS_IN_MILLI:
+            return True
+        step = _units(Quantity.parse(allowed.step), unit)
+        return step != 0 and (_units(amount, unit) - _units(Quantity.parse(allowed.min), unit)) % step != 0
 
 
-def _consumed(wanted: QuantityText | None, capacity: DeviceCapacity) -> Quantity:
-    """The amount that a request for *wanted* consumes: the default, or rounded up to an allowed amount."""
-    policy = capacity.request_policy
-    if wanted is None:
-        default = policy.default if policy is not None else None
-        return Quantity.parse(capacity.value if default is None else default)
-    requested = Quantity.parse(wanted)
-    if policy is None:
-        return requested
-    if policy.valid_range is not None and policy.valid_range.min is not None:
-        return _round_up(requested, Quantity.parse(policy.valid_range.min), policy.valid_range)
-    values = map(Quantity.parse, policy.valid_values)
-    return next((value for value in values if requested <= value), requested)
-
-
-def _round_up(requested: Quantity, lowest: Quantity, allowed: CapacityRequestPolicyRange) -> Quantity:
-    if requested < lowest:
-        return lowest
-    step = Quantity.parse(allowed.step).value
-    if step == 0:
-        return requested
-    n_steps = -(-(requested.value - lowest.value) // step)
-    return Quantity(lowest.value + step * n_steps, 0, BINARY_SI)
-
-
-def _violates(amount: Quantity, policy: CapacityRequestPolicy | None) -> bool:
-    if policy is None or (policy.default is not None and amount == Quantity.parse(policy.default)):
-        return False
-    if policy.valid_range is not None:
-        return _violates_range(amount, policy.valid_range)
-    return bool(policy.valid_values) and all(amount != Quantity.parse(each) for each in policy.valid_values)
-
-
-def _violates_range(amount: Quantity, allowed: CapacityRequestPolicyRange) -> bool:
-    if allowed.max is not None and amount > Quantity.parse(allowed.max):
-        return True
-    step = Quantity.parse(allowed.step).value
-    return step != 0 and (amount.value - Quantity.parse(allowed.min).value) % step != 0
+def _units(quantity: Quantity, unit: int) -> int:
+    """How many whole ones, or thousandths; rounded up."""
+    return -(-_nanos(quantity) // _NANOS_IN_MILLI) if unit else quantity.value
 
 
 def _nanos(quantity: Quantity) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from bayplan.devices.device_features import DeviceFeatures
 from bayplan.devices.pooled_slices import PooledDevice
 from bayplan.model import DeviceAttribute, DeviceConstraint
 
@@ -84,7 +85,25 @@ class MatchAttribute(_Constraint):
 
 
 class DistinctAttribute(_Constraint):
-    """All devices have different values; of several devices of one request the last alone is remembered."""
+    """All devices have different values."""
+
+    def __init__(self, attribute: str, requests: tuple[str, ...]) -> None:
+        super().__init__(attribute, requests)
+        self._values: list[AttributeValue] = []
+
+    def remove(self, request: str) -> None:
+        super().remove(request)
+        self._values.pop()
+
+    def _allows(self, value: AttributeValue) -> bool:
+        return value is not None and value not in self._values
+
+    def _note(self, request: str, value: AttributeValue) -> None:
+        self._values.append(value)
+
+
+class DistinctByRequest(_Constraint):
+    """The same, but of several devices of one request the last alone is remembered."""
 
     def __init__(self, attribute: str, requests: tuple[str, ...]) -> None:
         super().__init__(attribute, requests)
@@ -101,10 +120,14 @@ class DistinctAttribute(_Constraint):
         self._values[request] = value
 
 
-def new_constraint(constraint: DeviceConstraint) -> MatchAttribute | DistinctAttribute | None:
+Constraint: TypeAlias = MatchAttribute | DistinctAttribute | DistinctByRequest
+
+
+def new_constraint(constraint: DeviceConstraint, features: DeviceFeatures) -> Constraint | None:
     """A constraint without devices; None if it is of an unknown kind."""
     if constraint.match_attribute is not None:
         return MatchAttribute(constraint.match_attribute, constraint.requests)
-    if constraint.distinct_attribute is not None:
-        return DistinctAttribute(constraint.distinct_attribute, constraint.requests)
-    return None
+    if constraint.distinct_attribute is None:
+        return None
+    distinct = DistinctAttribute if features.facts.compares_all_distinct_attributes else DistinctByRequest
+    return distinct(constraint.distinct_attribute, constraint.requests)

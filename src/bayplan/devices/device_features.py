@@ -1,19 +1,22 @@
-"""DeviceFeatures: the feature gates that change how devices are allocated."""
+"""DeviceFeatures: what a release of Kubernetes changes in how devices are allocated."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+
+from bayplan.release import DEFAULT, Release, ReleaseFacts
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceFeatures:
-    """The gates, with the defaults of Kubernetes 1.36."""
+    """The feature gates, and the facts of the release."""
 
     #: DRAAdminAccess
     admin_access: bool = True
     #: DRAConsumableCapacity
     consumable_capacity: bool = True
+    #: DRAFractionalCapacityRange
+    fractional_ranges: bool = False
     #: DRADeviceBindingConditions and DRAResourceClaimDeviceStatus
     binding_conditions: bool = True
     #: DRADeviceTaints
@@ -24,6 +27,20 @@ class DeviceFeatures:
     partitionable_devices: bool = True
     #: DRAPrioritizedList
     prioritized_list: bool = True
+    facts: ReleaseFacts = DEFAULT.facts
 
-
-FEATURES_1_36: Final = DeviceFeatures()
+    @classmethod
+    def of(cls, release: Release) -> DeviceFeatures:
+        is_enabled = release.is_enabled
+        return cls(
+            admin_access=is_enabled("DRAAdminAccess"),
+            consumable_capacity=is_enabled("DRAConsumableCapacity"),
+            fractional_ranges=is_enabled("DRAFractionalCapacityRange"),
+            binding_conditions=is_enabled("DRADeviceBindingConditions")
+            and is_enabled("DRAResourceClaimDeviceStatus"),
+            device_taints=is_enabled("DRADeviceTaints"),
+            extended_resources=is_enabled("DRAExtendedResource"),
+            partitionable_devices=is_enabled("DRAPartitionableDevices"),
+            prioritized_list=is_enabled("DRAPrioritizedList"),
+            facts=release.facts,
+        )

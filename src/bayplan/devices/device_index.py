@@ -29,6 +29,7 @@ class DeviceIndex:
 
     def __init__(self, features: DeviceFeatures) -> None:
         self._features = features
+        self._counters_have_places = features.facts.counters_belong_to_nodes
         self._contents = DeviceContents()
         self._pools: defaultdict[PoolId, dict[str, PooledSlice]] = defaultdict(dict)
         #: Node name → pools with a slice for that node alone; and the other way round.
@@ -115,7 +116,9 @@ class DeviceIndex:
         node_name = slice_.spec.node_name
         if slice_.has_counters:
             self._counting.add(slice_.pool_id)
-        elif node_name and slice_.is_local:
+            if not self._counters_have_places:
+                return
+        if node_name and self._is_local(slice_):
             self._local[node_name].add(slice_.pool_id)
             self._nodes[slice_.pool_id].add(node_name)
             self._known.pop(node_name, None)
@@ -150,7 +153,8 @@ class DeviceIndex:
         something is wrong with them."""
         if self._remote is None:
             self._remote = {}
-            for pool_id in self._counting if self._features.partitionable_devices else ():
+            counting = () if self._counters_have_places else self._counting
+            for pool_id in counting if self._features.partitionable_devices else ():
                 slices = self._sorted_slices(pool_id)
                 counters = [slice_ for slice_ in slices if slice_.has_counters]
                 pool = build_pool(pool_id, counters, slices, self._features)
@@ -160,4 +164,8 @@ class DeviceIndex:
 
     def _sorted_slices(self, pool_id: PoolId) -> list[PooledSlice]:
         """Those for one node first: if slices disagree on their number, the first one counts."""
-        return sorted(self._pools[pool_id].values(), key=lambda slice_: (not slice_.is_local, slice_.name))
+        return sorted(self._pools[pool_id].values(), key=lambda slice_: (not self._is_local(slice_), slice_.name))
+
+    def _is_local(self, slice_: PooledSlice) -> bool:
+        """Whether the slice is for one node alone; counters may be for whoever uses the pool."""
+        return bool(slice_.spec.node_name) and (self._counters_have_places or not slice_.has_counters)

@@ -7,18 +7,21 @@ from collections.abc import Iterable
 from bayplan.devices.allocated_devices import AllocatedDevices
 from bayplan.devices.claim_plans import GetClass, plan_claim
 from bayplan.devices.claim_tracker import ClaimTracker
-from bayplan.devices.device_features import FEATURES_1_36, DeviceFeatures
+from bayplan.devices.device_features import DeviceFeatures
 from bayplan.devices.device_index import DeviceIndex
 from bayplan.devices.device_search import SearchContext, search
 from bayplan.devices.node_classes import NodeClasses
 from bayplan.devices.pooled_slices import PooledDevice
 from bayplan.model import HasLabels, ResourceClaim
+from bayplan.release import DEFAULT
 
 
 class DeviceManager:
     """Which devices there are, which are taken, and by which claims. Fed with the changes of claims and slices."""
 
-    def __init__(self, features: DeviceFeatures = FEATURES_1_36) -> None:
+    def __init__(self, features: DeviceFeatures | None = None) -> None:
+        """*features*: those of the default release where they are not given."""
+        features = features if features is not None else DeviceFeatures.of(DEFAULT)
         self.features = features
         self.index = DeviceIndex(features)
         self.allocated = AllocatedDevices(features, self.index.device_changed)

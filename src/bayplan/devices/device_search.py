@@ -14,11 +14,12 @@ from typing import Final, NamedTuple, TypeAlias
 from bayplan.devices.allocated_devices import AllocatedDevices
 from bayplan.devices.allocation_errors import AllocationError, NodeAllocationError
 from bayplan.devices.claim_plans import ClaimPlan, RequestPlan
-from bayplan.devices.constraints import DistinctAttribute, MatchAttribute, new_constraint
+from bayplan.devices.constraints import Constraint, new_constraint
 from bayplan.devices.device_features import DeviceFeatures
 from bayplan.devices.pooled_slices import PooledDevice
 from bayplan.devices.pools import NodeDevices, Pool, device_matches
 from bayplan.devices.search_state import SearchState, Taken
+from bayplan.devices.selector_results import RUNTIME_ERROR
 from bayplan.model import tolerates_any
 
 #: No claim can have more devices.
@@ -33,6 +34,10 @@ NONE: Final = 0
 #: The claim would have too many devices; another alternative may need fewer.
 TOO_MANY: Final = -1
 
+_OPTIONAL: Final = (
+    ". consider using CEL optional chaining (.? followed by orValue()) "
+    "or guarding the check with has() for optional fields"
+)
 _STEPS_BETWEEN_LOOKS: Final = 64
 _SPARE_FRAMES: Final = 400
 
@@ -77,7 +82,7 @@ class _Search:
         self._state = SearchState(len(claims), context.allocated, context.features)
         self._prepared: dict[RequestPlan, _Prepared] = {}
         self._chosen: dict[tuple[int, int], RequestPlan] = {}
-        self._constraints: list[list[MatchAttribute | DistinctAttribute]] = []
+        self._constraints: list[list[Constraint]] = []
         self._selectable: dict[tuple[RequestPlan, PooledDevice], bool] = {}
 
     def run(self) -> Found | None:
@@ -107,7 +112,13 @@ class _Search:
                 raise AllocationError(claim.errors[number])
             for plan in alternatives:
                 self._prepared[plan] = self._prepare_request(claim, plan)
-            n_devices += min(self._prepared[plan].n_devices for plan in alternatives)
+            n_more = min(self._prepared[plan].n_devices for plan in alternatives)
+            if self._features.facts.names_request_with_too_many_devices and n_devices + n_more > MAX_DEVICES:
+                raise AllocationError(
+                    f"claim {claim.key}, request {alternatives[0].base_name}: adding {n_more} devices "
+                    f"exceeds the claim limit of {MAX_DEVICES}, with {n_devices} already accounted for"
+                )
+            n_devices += n_more
         if n_devices > MAX_DEVICES:
             raise AllocationError(
                 f"claim {claim.key}: number of requested devices {n_devices} "
@@ -115,7 +126,7 @@ class _Search:
             )
         self._constraints.append([])
         for number, constraint in enumerate(claim.constraints):
-            new = new_constraint(constraint)
+            new = new_constraint(constraint, self._features)
             if new is None:
                 raise AllocationError(
                     f"claim {claim.key}, constraint #{number}: empty constraint (unsupported constraint type?)"
@@ -129,6 +140,9 @@ class _Search:
         if not plan.all_devices:
             return _Prepared(plan.count)
         devices: list[tuple[PooledDevice, Pool]] = []
+        state = self._state
+        include_consumed = self._features.facts.all_devices_include_consumed
+        has_capacity = state.has_capacity_at_all if include_consumed else state.has_capacity
         for pool in self._node.pools:
             if not pool.is_usable:
                 problem = "being updated" if pool.is_incomplete else "invalid"
@@ -139,7 +153,7 @@ class _Search:
             devices.extend(
                 (device, pool)
                 for device in pool.devices
-                if self._is_selectable(plan, device) and self._state.has_capacity(plan, device)
+                if self._is_selectable(plan, device) and has_capacity(plan, device)
             )
         return _Prepared(len(devices), tuple(devices))
 
@@ -255,7 +269,7 @@ class _Search:
         return True
 
     def _satisfies_constraints(self, i: int, plan: RequestPlan, device: PooledDevice) -> bool:
-        added: list[MatchAttribute | DistinctAttribute] = []
+        added: list[Constraint] = []
         for constraint in self._constraints[i]:
             if not constraint.applies_to(plan.base_name, plan.full_name):
                 continue
@@ -287,10 +301,16 @@ class _Search:
             if matches is False:
                 return False
             if matches is not True:
-                raise AllocationError(f"{origin}: {matches}")
+                raise AllocationError(self._selector_error(origin, matches, device))
         if not device.slice.spec.per_device_node_selection:
             return True
         return device_matches(device, self._node.node)
+
+    def _selector_error(self, origin: str, error: str, device: PooledDevice) -> str:
+        if not error.startswith(RUNTIME_ERROR) or not self._features.facts.explains_selector_errors:
+            return f"{origin}: {error}"
+        advice = _OPTIONAL if "no such key:" in error else ""
+        return f"{origin} on device {'/'.join(device.id)}: {error}{advice}"
 
     def _look_at_the_time(self) -> None:
         self._steps += 1

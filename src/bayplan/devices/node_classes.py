@@ -60,4 +60,5 @@ class NodeClasses:
             return state
         matches = not device.slice.spec.per_device_node_selection or device_matches(device, node)
         consumed = allocated.consumed.get(device.id)
-        return state, matches, None if consumed is None else tuple(sorted(consumed.items()))
+        is_shared = device.id in allocated.shared
+        return state, matches, is_shared, None if consumed is None else tuple(sorted(consumed.items()))

@@ -55,11 +55,6 @@ class PooledSlice:
         return bool(self.spec.shared_counters)
 
     @property
-    def is_local(self) -> bool:
-        """Whether the slice is for one node alone; counters are for whoever uses the pool."""
-        return bool(self.spec.node_name) and not self.has_counters
-
-    @property
     def generation(self) -> int:
         return self.spec.pool.generation
 

@@ -83,6 +83,10 @@ def build_pool(
 def _validated(
     pool_id: PoolId, slices: list[PooledSlice], others: Sequence[PooledSlice], features: DeviceFeatures
 ) -> Pool:
+    if features.partitionable_devices and features.facts.counters_belong_to_nodes:
+        # Whoever uses the pool needs its counters, also where their slices are for other nodes.
+        slices = slices + [slice_ for slice_ in others if slice_.has_counters]
+        others = [slice_ for slice_ in others if not slice_.has_counters]
     slices = sorted(slices, key=lambda slice_: slice_.name)
     if not features.partitionable_devices:
         with_devices, counters = slices, _NO_COUNTERS
@@ -134,7 +138,7 @@ def is_relevant(slice_: PooledSlice, node: HasLabels, features: DeviceFeatures) 
     spec = slice_.spec
     if not features.partitionable_devices and (spec.per_device_node_selection is not None or slice_.has_counters):
         return False
-    if slice_.has_counters:
+    if slice_.has_counters and not features.facts.counters_belong_to_nodes:
         return True  # whichever node uses the pool needs them
     try:
         if spec.node_name or spec.all_nodes or spec.node_selector is not None:

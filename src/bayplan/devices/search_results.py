@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+import msgspec
+
 from bayplan.devices.allocation_errors import AllocationError
 from bayplan.devices.claim_plans import ClaimPlan, RequestPlan
 from bayplan.devices.device_features import DeviceFeatures
@@ -35,7 +37,7 @@ def allocation_results(
         AllocationResult(
             devices=DeviceAllocationResult(
                 results=tuple(_result(each, features, new_share_id) for each in devices),
-                config=(*_class_config(chosen), *_claim_config(claim, chosen)),
+                config=_config(claim, chosen, features),
             ),
             node_selector=_node_selector(claim, devices, node_name),
         )
@@ -67,6 +69,19 @@ def _result(
 # --- configuration ------------------------------------------------------------------------------------------
 
 
+def _config(
+    claim: ClaimPlan, chosen: Sequence[RequestPlan], features: DeviceFeatures
+) -> tuple[DeviceAllocationConfiguration, ...]:
+    condenses = features.facts.condenses_device_configuration
+    found = (*_class_config(chosen), *_claim_config(claim, chosen, once=condenses))
+    if not condenses:
+        return found
+    return tuple(
+        msgspec.structs.replace(config, requests=()) if all(_names(config, plan) for plan in chosen) else config
+        for config in found
+    )
+
+
 def _class_config(chosen: Sequence[RequestPlan]) -> Iterator[DeviceAllocationConfiguration]:
     """The configuration of each class, once, with the requests that it is for."""
     requests: dict[str, list[str]] = {}
@@ -82,15 +97,17 @@ def _class_config(chosen: Sequence[RequestPlan]) -> Iterator[DeviceAllocationCon
             )
 
 
-def _claim_config(claim: ClaimPlan, chosen: Sequence[RequestPlan]) -> Iterator[DeviceAllocationConfiguration]:
-    """The configuration of the claim: once for every request that it names, as upstream has it."""
+def _claim_config(
+    claim: ClaimPlan, chosen: Sequence[RequestPlan], *, once: bool
+) -> Iterator[DeviceAllocationConfiguration]:
+    """The configuration of the claim: for every request that it names, or *once* for all of them."""
     for config in claim.claim.spec.devices.config:
         times = 1 if not config.requests else sum(_names(config, plan) for plan in chosen)
-        for _ in range(times):
+        for _ in range(min(times, 1) if once else times):
             yield DeviceAllocationConfiguration(source="FromClaim", requests=config.requests, opaque=config.opaque)
 
 
-def _names(config: DeviceClaimConfiguration, plan: RequestPlan) -> bool:
+def _names(config: DeviceClaimConfiguration | DeviceAllocationConfiguration, plan: RequestPlan) -> bool:
     return plan.base_name in config.requests or plan.full_name in config.requests
 
 

@@ -27,6 +27,7 @@ class SearchState:
 
     def __init__(self, n_claims: int, allocated: AllocatedDevices, features: DeviceFeatures) -> None:
         self._allocated = allocated
+        self._features = features
         self._shares = features.consumable_capacity
         #: For each claim, in the order in which they were taken.
         self.taken: list[list[Taken]] = [[] for _ in range(n_claims)]
@@ -54,10 +55,20 @@ class SearchState:
         """Whether enough of the device's capacity is left."""
         if not self._shares:
             return True
-        consumption = consumption_of(plan.capacity, device.content)
+        consumption = self._consumption(plan, device)
         return consumption is not None and consumption.fits(
             self._allocated.consumed.get(device.id), self._consuming.get(device.id)
         )
+
+    def has_capacity_at_all(self, plan: RequestPlan, device: PooledDevice) -> bool:
+        """Whether the device's capacity is enough if nothing of it is consumed."""
+        if not self._shares:
+            return True
+        consumption = self._consumption(plan, device)
+        return consumption is not None and consumption.fits_alone
+
+    def _consumption(self, plan: RequestPlan, device: PooledDevice) -> Consumption | None:
+        return consumption_of(plan.capacity, device.content, self._features)
 
     def has_counters(self, device: PooledDevice, pool: Pool) -> bool:
         """Whether enough of the counters is left that the device consumes."""
@@ -74,7 +85,7 @@ class SearchState:
             self._count(device, pool, -1)
         consumption = None
         if self._is_shared(device):
-            consumption = consumption_of(plan.capacity, device.content)
+            consumption = self._consumption(plan, device)
             self._share(device, consumption, 1)
         else:
             self._holders.setdefault(device.id, set()).add(i)
@@ -106,8 +117,13 @@ class SearchState:
         """A further share of a device consumes no further counters."""
         if not device.counters:
             return False
-        in_use = device.id in self._allocated.consumed or self._n_shares.get(device.id, 0) > 0
-        return not (self._is_shared(device) and in_use)
+        return not (self._is_shared(device) and self._is_in_use(device.id))
+
+    def _is_in_use(self, device: DeviceId) -> bool:
+        allocated = self._allocated
+        if device in allocated.consumed or self._n_shares.get(device, 0) > 0:
+            return True
+        return self._features.facts.counts_shares_without_capacity and device in allocated.shared
 
     def _left(self, pool: Pool) -> dict[CounterId, int] | None:
         """What is left of the counters of the pool; None if one of them is overdrawn already."""

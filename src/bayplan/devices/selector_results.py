@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Mapping
-from typing import Any
+from typing import Any, Final
 from weakref import WeakValueDictionary
 
 import msgspec
 
 from bayplan.cel import CelRuntimeError, DeviceAttributes, compile_device_selector
 from bayplan.model import Device, DeviceCapacity
+
+RUNTIME_ERROR: Final = "CEL runtime error"
 
 
 class DeviceContent:
@@ -52,7 +54,7 @@ class DeviceContent:
         try:
             return selector.matches(self.seen)
         except CelRuntimeError as error:
-            return f"CEL runtime error: {error}"
+            return f"{RUNTIME_ERROR}: {error}"
 
 
 class DeviceContents:

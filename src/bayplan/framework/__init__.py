@@ -7,7 +7,7 @@ the cache implements `NodeTable`, the cycle calls the runners.
 from bayplan.config.args import Args
 from bayplan.framework.binding_runner import BindingRunner, BindPlan
 from bayplan.framework.calls import Observer, PlacedPlugin, PluginCaller, PluginMethod, ProfilePlugins
-from bayplan.framework.candidates import Candidate, PreemptionReport, Victims
+from bayplan.framework.candidates import Candidate, PreemptionReport, VictimRules, Victims
 from bayplan.framework.class_scores import ClassScores
 from bayplan.framework.contract import PluginError, check_class
 from bayplan.framework.evaluator import (
@@ -159,6 +159,7 @@ __all__ = [
     "TermColumn",
     "TermKind",
     "Verdict",
+    "VictimRules",
     "Victims",
     "WaitingPod",
     "WaitingPods",

@@ -30,6 +30,15 @@ def none_needed(node_name: str) -> Status:
     return Status.failed(f'expected at least one victim pod on node "{node_name}"')
 
 
+class VictimRules(NamedTuple):
+    """How victims are chosen, where releases of Kubernetes differ."""
+
+    #: The eviction of a pod takes nothing from the budgets after the first that it violates.
+    first_violated_budget_only: bool = False
+    #: See `sort_by_importance`.
+    keeps_first_unstarted: bool = False
+
+
 class DryRun(NamedTuple):
     """The arguments of a dry run, apart from the node."""
 
@@ -37,6 +46,7 @@ class DryRun(NamedTuple):
     pod: Pod
     budgets: Sequence[PodDisruptionBudget]
     now: datetime
+    rules: VictimRules = VictimRules()
 
 
 class Victims(NamedTuple):

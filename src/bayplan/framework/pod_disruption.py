@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 class DisruptionBudgets:
     """The PodDisruptionBudgets of the cluster, indexed for queries about many pods."""
 
-    def __init__(self, budgets: Sequence[PodDisruptionBudget]) -> None:
+    def __init__(self, budgets: Sequence[PodDisruptionBudget], *, first_violated_only: bool = False) -> None:
+        """*first_violated_only*: an eviction takes nothing from the budgets after the first that it violates."""
+        self._first_violated_only = first_violated_only
         #: Namespace and labels → the budgets of such pods.
         self._known: dict[tuple[str, tuple[tuple[str, str], ...]], list[PodDisruptionBudget]] = {}
         self._by_namespace: dict[str, list[tuple[PodDisruptionBudget, Selector]]] = {}
@@ -39,6 +41,8 @@ class DisruptionBudgets:
                 key = budget.key
                 left[key] = left.get(key, budget.status.disruptions_allowed) - 1
                 is_violated |= left[key] < 0
+                if is_violated and self._first_violated_only:
+                    break
         return is_violated
 
     def _about(self, pod: Pod) -> Sequence[PodDisruptionBudget]:
@@ -62,10 +66,13 @@ def _selector(budget: PodDisruptionBudget) -> Selector | None:
     return None if selector.is_empty else selector
 
 
-def split_by_budget(pods: Sequence[Pod], budgets: Sequence[PodDisruptionBudget]) -> tuple[list[Pod], list[Pod]]:
+def split_by_budget(
+    pods: Sequence[Pod], budgets: Sequence[PodDisruptionBudget], *, first_violated_only: bool = False
+) -> tuple[list[Pod], list[Pod]]:
     """The pods whose eviction violates a budget, counted in the given order, and the other pods."""
     violating: list[Pod] = []
     others: list[Pod] = []
-    for pod, is_violated in zip(pods, DisruptionBudgets(budgets).violations(pods), strict=True):
+    known = DisruptionBudgets(budgets, first_violated_only=first_violated_only)
+    for pod, is_violated in zip(pods, known.violations(pods), strict=True):
         (violating if is_violated else others).append(pod)
     return violating, others

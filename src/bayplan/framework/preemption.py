@@ -27,6 +27,7 @@ from bayplan.framework.candidates import (
     DryRun,
     ExtenderCandidates,
     PreemptionReport,
+    VictimRules,
     Victims,
     candidate_of,
     none_needed,
@@ -61,8 +62,10 @@ class Preemption:
         *,
         min_candidate_nodes_percentage: int,
         min_candidate_nodes_absolute: int,
+        rules: VictimRules = VictimRules(),
     ) -> None:
         self._handle = handle
+        self._rules = rules
         # Requested now, so that budgets are watched before the first pod is tried.
         self._budgets = handle.informers.lister(PodDisruptionBudget)
         self._percentage = min_candidate_nodes_percentage
@@ -148,7 +151,7 @@ class Preemption:
         order = np.roll(rows, -self._random.randrange(len(rows)))
         if self._has_no_victims(pod):
             return PreemptionReport([], self._refused_at(rows), now.timestamp())
-        dry_run = self._dry_run_by(DryRun(state, pod, self._budgets.list(), now))
+        dry_run = self._dry_run_by(DryRun(state, pod, self._budgets.list(), now, self._rules))
         while len(order) and not found.is_complete:
             chunk, order = np.split(order, [found.n_next])
             found.note(dry_run(chunk))
@@ -228,8 +231,11 @@ class Preemption:
             return status
         # 2. Spare as many as possible: first pods whose budget would be violated, the most important first.
         now = self._now()
-        sort_by_importance(potential, now)
-        protected, others = split_by_budget(potential, budgets)
+        rules = self._rules
+        sort_by_importance(potential, now, keeps_first_unstarted=rules.keeps_first_unstarted)
+        protected, others = split_by_budget(
+            potential, budgets, first_violated_only=rules.first_violated_budget_only
+        )
         protected_uids = {other.uid for other in protected}
         victims: list[Pod] = []
         n_violations = 0

@@ -58,7 +58,9 @@ class BatchedDryRun:
         self._potential_victims = potential_victims
         self._dry_run_one = dry_run_one
         self._no_victims = no_victims
-        self._budgets = DisruptionBudgets(given.budgets)
+        rules = given.rules
+        self._budgets = DisruptionBudgets(given.budgets, first_violated_only=rules.first_violated_budget_only)
+        self._keeps_first_unstarted = rules.keeps_first_unstarted
         self._now_micros = micros_of(given.now)
         #: Row → the pods nominated for the node.
         self._nominated = self._evaluation.nominated_pods(given.pod)
@@ -116,7 +118,9 @@ class BatchedDryRun:
         if outcome.error is not None:
             return None
         # 2. Spare as many as possible: first pods whose budget would be violated, the most important first.
-        ranked = pods.ranked(outcome.feasible, self._now_micros, self._budgets)
+        ranked = pods.ranked(
+            outcome.feasible, self._now_micros, self._budgets, keeps_first_unstarted=self._keeps_first_unstarted
+        )
         is_victim = _spare(ranked, what_if)
         if is_victim is None:
             return None
@@ -179,7 +183,14 @@ class PotentialVictims:
         #: int64, shape (n_pods,): the index of the pod's kind.
         self.kinds: IntArray = np.fromiter((numbers[each] for each in summaries), np.int64, len(summaries))
 
-    def ranked(self, is_tried: BoolArray, now_micros: int, budgets: DisruptionBudgets) -> RankedVictims:
+    def ranked(
+        self,
+        is_tried: BoolArray,
+        now_micros: int,
+        budgets: DisruptionBudgets,
+        *,
+        keeps_first_unstarted: bool = False,
+    ) -> RankedVictims:
         """The pods of the nodes in *is_tried* (bool, shape (n_nodes,)), the most important of each node first."""
         chosen = np.flatnonzero(is_tried[self.of_node])
         pods = self.pods if len(chosen) == len(self.pods) else [self.pods[i] for i in chosen.tolist()]
@@ -191,7 +202,9 @@ class PotentialVictims:
         is_order_final = not has_not.any() or bool((starts[~has_not] < now_micros).all())
         # See `sort_by_importance` for pods that have not started.
         numbers = np.arange(len(pods))
-        order = np.lexsort((np.where(has_not, -numbers, numbers), starts, -priorities, self.of_node[chosen]))
+        if not keeps_first_unstarted:
+            numbers = np.where(has_not, -numbers, numbers)
+        order = np.lexsort((numbers, starts, -priorities, self.of_node[chosen]))
         chosen = chosen[order]
         return RankedVictims(
             [self.pods[i] for i in chosen.tolist()],

@@ -17,13 +17,15 @@ def importance_key(pod: Pod, now: datetime) -> tuple[int, datetime]:
     return -pod.priority, pod_start_time(pod, now)
 
 
-def sort_by_importance(pods: list[Pod], now: datetime) -> None:
+def sort_by_importance(pods: list[Pod], now: datetime, *, keeps_first_unstarted: bool = False) -> None:
     """Sort pods of a node, the most important first.
 
-    Of equally important pods that have not started yet, the one that came to the node last is first. That is
-    kube-scheduler's order: it reads the clock for each, so any of them started before the one it is compared with.
+    Of equally important pods that have not started yet, kube-scheduler has the one first that came to the node
+    last: it reads the clock for each, so any of them started before the one it is compared with. A newer one reads
+    the clock once for each pod, in their order (*keeps_first_unstarted*).
     """
-    numbers = {pod.uid: -i if pod.status.start_time is None else i for i, pod in enumerate(pods)}
+    last_first = not keeps_first_unstarted
+    numbers = {pod.uid: -i if last_first and pod.status.start_time is None else i for i, pod in enumerate(pods)}
     pods.sort(key=lambda pod: (*importance_key(pod, now), numbers[pod.uid]))
 
 

@@ -27,6 +27,7 @@ from bayplan.framework.plugin import defines
 from bayplan.model import KubeObject, Pod
 from bayplan.queue.cluster_events import QueueEvent
 from bayplan.queue.pod_info import QueuedPodInfo
+from bayplan.release import DEFAULT, ReleaseFacts
 
 logger = logging.getLogger("bayplan.queue")
 
@@ -60,9 +61,15 @@ class _PluginHint(NamedTuple):
 class QueueingHints:
     """The hints of all profiles."""
 
-    def __init__(self, profiles: Mapping[str, ProfilePlugins], *, has_extenders: bool = False) -> None:
+    def __init__(
+        self,
+        profiles: Mapping[str, ProfilePlugins],
+        *,
+        has_extenders: bool = False,
+        facts: ReleaseFacts = DEFAULT.facts,
+    ) -> None:
         self._registered = {
-            name: [*_registrations(profile.plugins.values(), has_extenders=has_extenders)]
+            name: [*_registrations(profile.plugins.values(), facts, has_extenders=has_extenders)]
             for name, profile in profiles.items()
         }
         #: Profile and event → the hints to call; filled as events come.
@@ -116,7 +123,9 @@ class QueueingHints:
         return strategy
 
 
-def _registrations(plugins: Iterable[Plugin], *, has_extenders: bool) -> Iterator[_Registration]:
+def _registrations(
+    plugins: Iterable[Plugin], facts: ReleaseFacts, *, has_extenders: bool
+) -> Iterator[_Registration]:
     if has_extenders:
         yield _Registration(EXTENDER, _ANY_EVENT)
     for plugin in plugins:
@@ -125,8 +134,9 @@ def _registrations(plugins: Iterable[Plugin], *, has_extenders: bool) -> Iterato
         declared = registered_events(plugin)
         events = (_ANY_EVENT,) if declared is None else tuple(declared)
         yield from (_Registration(plugin.name, event) for event in events)
-        # As upstream: a plugin that waits for new nodes gets taint updates too, because a node is often tainted at
-        # first and usable only once the taint is removed.
+        if not facts.adds_taint_updates_to_new_nodes:
+            continue
+        # A node is often tainted at first and usable only once the taint is removed.
         actions = [event.action for event in events if event.resource == Resource.NODE]
         if any(Action.ADD & action for action in actions) and not any(
             Action.UPDATE_NODE_TAINT & action for action in actions

@@ -27,6 +27,7 @@ from bayplan.queue.sub_queues import (
     by_priority,
     order_of,
 )
+from bayplan.release import DEFAULT, ReleaseFacts
 
 if TYPE_CHECKING:
     from bayplan.framework import Clock
@@ -114,6 +115,7 @@ class SchedulingQueue:
         max_backoff_seconds: float = 10.0,
         max_unschedulable_seconds: float = MAX_UNSCHEDULABLE_SECONDS,
         has_extenders: bool = False,
+        facts: ReleaseFacts = DEFAULT.facts,
         observer: QueueObserver | None = None,
         on_ready: Callable[[], None] = lambda: None,
         on_failure: Callable[[Pod, Status], None] = lambda pod, status: None,
@@ -129,7 +131,8 @@ class SchedulingQueue:
         self._max_unschedulable_seconds = max_unschedulable_seconds
         self._next_leftover_check = clock.now() + LEFTOVER_CHECK_SECONDS
         self._has_extenders = has_extenders
-        self._hints = QueueingHints(profiles, has_extenders=has_extenders)
+        self._facts = facts
+        self._hints = QueueingHints(profiles, has_extenders=has_extenders, facts=facts)
         order = _order(profiles)
         self._active = PodHeap(order)
         self._backoff = BackoffQueue(
@@ -303,7 +306,7 @@ class SchedulingQueue:
     def use_plugins(self, profiles: Mapping[str, ProfilePlugins]) -> None:
         """Replace the plugins of the profiles, and retry every waiting pod: the new ones may decide otherwise."""
         self._profiles = profiles
-        self._hints = QueueingHints(profiles, has_extenders=self._has_extenders)
+        self._hints = QueueingHints(profiles, has_extenders=self._has_extenders, facts=self._facts)
         order = _order(profiles)
         self._active.sort_by(order)
         self._backoff.sort_by(order)

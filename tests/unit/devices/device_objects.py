@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bayplan.devices import (
-    FEATURES_1_36,
     ClaimPlan,
     DeviceFeatures,
     DeviceManager,
@@ -111,7 +110,7 @@ class DeviceStand:
         self,
         *slices: ResourceSlice,
         classes: Sequence[DeviceClass] = (),
-        features: DeviceFeatures = FEATURES_1_36,
+        features: DeviceFeatures = DeviceFeatures(),
         nodes: Sequence[Node] = (),
     ) -> None:
         self.manager = DeviceManager(features)

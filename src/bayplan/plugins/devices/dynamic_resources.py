@@ -77,6 +77,9 @@ class DynamicResources(Plugin):
         handle.informers.on_change(DeviceClass, lambda old, new: self._searches.device_classes_changed())
         self._filter = ClaimFilter(handle, args, self._classes, self._resources, self._searches)
         self._binder = ClaimBinder(handle)
+        facts = handle.release.facts
+        self._explains_idleness = facts.reports_no_deallocation
+        self._requeues_after_deletion = facts.requeues_after_claim_deletion
         #: Uids are random, but repeatable if the scheduler's other choices are.
         self._random = None if handle.seed is None else Random(handle.seed)  # noqa: S311  no secret
 
@@ -95,15 +98,18 @@ class DynamicResources(Plugin):
     def events_to_register(self) -> tuple[ClusterEvent, ...]:
         node_actions = Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE
         changes = Action.ADD | Action.UPDATE
+        claim_changes = changes | Action.DELETE if self._requeues_after_deletion else changes
         return (
             ClusterEvent(Resource.NODE, node_actions),
-            ClusterEvent(Resource.RESOURCE_CLAIM, changes, self._after_claim_change),
+            ClusterEvent(Resource.RESOURCE_CLAIM, claim_changes, self._after_claim_change),
             ClusterEvent(Resource.POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, self._after_pod_change),
             ClusterEvent(Resource.DEVICE_CLASS, changes),
             ClusterEvent(Resource.RESOURCE_SLICE, changes),
         )
 
-    def _after_claim_change(self, pod: Pod, old: ResourceClaim | None, new: ResourceClaim) -> Hint:
+    def _after_claim_change(self, pod: Pod, old: ResourceClaim | None, new: ResourceClaim | None) -> Hint:
+        if new is None:
+            return Hint.QUEUE if old is not None and old.status.allocation is not None else Hint.SKIP
         try:
             is_own = any(claim.uid == new.uid for claim in claims_of(pod, self._devices.claims))
         except ClaimError:
@@ -215,7 +221,7 @@ class DynamicResources(Plugin):
         if found is None:
             return Status.failed(NOT_FOUND)
         if not found.claims:
-            return Status.unschedulable(NOTHING_TO_DEALLOCATE)
+            return self._idle(NOTHING_TO_DEALLOCATE)
         for i in sorted(found.unavailable):
             claim = found.claims[i]
             if claim is not found.special and _is_free(claim, pod) and self._is_in_the_way(found, i, verdicts):
@@ -225,7 +231,11 @@ class DynamicResources(Plugin):
         if special is not None and not is_special_name(special):
             self.handle.start(lambda: self._binder.delete(special))
             return Status.unschedulable(DELETED)
-        return Status.unschedulable(STILL_NOT_SCHEDULABLE)
+        return self._idle(STILL_NOT_SCHEDULABLE)
+
+    def _idle(self, reason: str) -> Status:
+        """Nothing was deallocated."""
+        return Status.unschedulable(reason) if self._explains_idleness else Status.unschedulable()
 
     def _is_in_the_way(self, found: PodClaims, i: int, verdicts: Diagnosis) -> bool:
         """Whether a node that no other plugin rejected was rejected because of the claim."""

@@ -52,7 +52,9 @@ def query_all(targets: tuple[TermTarget, ...]) -> PodQuery:
 class NamespaceResolver:
     """Matches terms with the help of the labels of namespaces."""
 
-    def __init__(self, informers: Informers) -> None:
+    def __init__(self, informers: Informers, *, by_selected_names: bool) -> None:
+        """*by_selected_names*: a selector matches the namespaces that it selects, and no others."""
+        self._by_selected_names = by_selected_names
         self._lister = informers.lister(Namespace)
         self._selected: dict[Selector, frozenset[str]] = {}
         informers.on_change(Namespace, self._forget)
@@ -93,9 +95,9 @@ class NamespaceResolver:
         selector = term.namespace_selector
         if selector.matches_nothing:
             return term.namespaces
-        # kube-scheduler also evaluates the selector on empty labels: one that matches them (empty, or with NotIn
-        # and DoesNotExist only) matches every namespace.
-        if selector.matches({}):
+        # kube-scheduler may evaluate the selector on empty labels as well: one that matches them (with NotIn and
+        # DoesNotExist only) then matches every namespace, as an empty one always does.
+        if selector.is_empty or (not self._by_selected_names and selector.matches({})):
             return None
         names = self._selected.get(selector)
         if names is None:

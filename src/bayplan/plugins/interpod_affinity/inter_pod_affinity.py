@@ -65,7 +65,12 @@ class InterPodAffinity(Plugin):
 
     def __init__(self, args: Any, handle: Handle) -> None:
         super().__init__(args, handle)
-        self._namespaces = NamespaceResolver(handle.informers)
+        facts = handle.release.facts
+        self._namespaces = NamespaceResolver(
+            handle.informers, by_selected_names=facts.resolves_namespace_selectors
+        )
+        #: Whether the anti-affinity terms of a pod match another one.
+        self._repels = _match_any if facts.requeues_by_any_anti_affinity_term else _match_all
 
     def sign(self, pod: Pod) -> Hashable | None:
         try:
@@ -169,11 +174,11 @@ class InterPodAffinity(Plugin):
         attracted = new is not None and _match_all(terms.required, new)
         if old is None:
             return _queue_if(attracted)
-        repelled = _match_all(terms.anti_required, old)
+        repelled = self._repels(terms.anti_required, old)
         if new is None:
-            return _queue_if(repelled or _match_all(old.affinity_terms.anti_required, pod))
+            return _queue_if(repelled or self._repels(old.affinity_terms.anti_required, pod))
         became_wanted = attracted and not _match_all(terms.required, old)
-        return _queue_if(became_wanted or (repelled and not _match_all(terms.anti_required, new)))
+        return _queue_if(became_wanted or (repelled and not self._repels(terms.anti_required, new)))
 
     def _after_node_change(self, pod: Pod, old: Node | None, new: Node | None) -> Hint:
         terms = pod.affinity_terms
@@ -201,6 +206,10 @@ def _is_placed(pod: Pod) -> bool:
 def _match_all(terms: tuple[AffinityTerm, ...], pod: Pod) -> bool:
     """Whether there are terms and all match *pod*; the labels of its namespace are unknown here."""
     return bool(terms) and all(term.matches(pod.namespace, pod.labels, None) for term in terms)
+
+
+def _match_any(terms: tuple[AffinityTerm, ...], pod: Pod) -> bool:
+    return any(term.matches(pod.namespace, pod.labels, None) for term in terms)
 
 
 def _queue_if(condition: bool) -> Hint:

@@ -7,23 +7,27 @@ attract all pods.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
-from bayplan.framework import MAX_SCORE, CycleState, IntArray, NodeTable, Plugin, Reads
+from bayplan.framework import MAX_SCORE, CycleState, Handle, IntArray, NodeTable, Plugin, Reads
 from bayplan.model import Pod
 
 _MIB: Final = 1024 * 1024
 #: Below this total an image makes no difference; upstream minThreshold.
 MIN_BYTES: Final = 23 * _MIB
-#: The most that the image of a container counts, on average; upstream maxContainerThreshold.
-MAX_BYTES_PER_CONTAINER: Final = 1000 * _MIB
+#: The most that an image counts, on average; upstream maxContainerThreshold.
+MAX_BYTES_PER_IMAGE: Final = 1000 * _MIB
 
 
 class ImageLocality(Plugin):
     name = "ImageLocality"
     reads = Reads.ALL_NODES
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        super().__init__(args, handle)
+        self._counts_volumes = handle.release.facts.counts_image_volumes
 
     def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray:
         present = np.zeros(len(nodes), dtype=np.int64)
@@ -36,16 +40,23 @@ class ImageLocality(Plugin):
                 present += (nodes.image_size(image) * share).astype(np.int64)
         if not is_anywhere:
             return present
-        return _scores(present, len(pod.spec.init_containers) + len(pod.spec.containers))
+        return _scores(present, self._n_images(pod))
+
+    def _n_images(self, pod: Pod) -> int:
+        """How many images the thresholds are for."""
+        n_containers = len(pod.spec.init_containers) + len(pod.spec.containers)
+        if not self._counts_volumes:
+            return n_containers
+        return n_containers + sum(volume.image is not None for volume in pod.spec.volumes)
 
     def sign(self, pod: Pod) -> Hashable:
-        return tuple(_images(pod)), len(pod.spec.init_containers) + len(pod.spec.containers)
+        return tuple(_images(pod)), self._n_images(pod)
 
 
-def _scores(present: IntArray, n_containers: int) -> IntArray:
+def _scores(present: IntArray, n_images: int) -> IntArray:
     """Scales the bytes that are present to 0 … 100, between the two thresholds."""
-    highest = MAX_BYTES_PER_CONTAINER * n_containers
-    # Not clip(): for a pod without containers the upper bound is below the lower one, which then wins.
+    highest = MAX_BYTES_PER_IMAGE * n_images
+    # Not clip(): for a pod without images the upper bound is below the lower one, which then wins.
     weighed = np.where(present < MIN_BYTES, MIN_BYTES, np.minimum(present, highest))
     return MAX_SCORE * (weighed - MIN_BYTES) // (highest - MIN_BYTES)
 

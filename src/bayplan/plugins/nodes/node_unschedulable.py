@@ -28,6 +28,9 @@ class NodeUnschedulable(Plugin):
     name = "NodeUnschedulable"
     reads = Reads.NODE
 
+    def pre_filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> None:
+        """Filter is always asked: only pods that are resized in place are exempt, which is alpha and off."""
+
     def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict:
         cordoned = nodes.unschedulable()
         if not cordoned.any() or _tolerates_cordon(pod):

@@ -38,6 +38,9 @@ class TaintToleration(Plugin):
     name = "TaintToleration"
     reads = Reads.NODE
 
+    def pre_filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> None:
+        """Filter is always asked: only pods that are resized in place are exempt, which is alpha and off."""
+
     def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Verdict:
         codes, sets = nodes.taint_sets()
         untolerated = np.array([_keeps_away(pod, taints) for taints in sets], dtype=np.bool_)

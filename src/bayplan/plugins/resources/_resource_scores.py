@@ -14,15 +14,13 @@ import numpy as np
 
 from bayplan.framework import MAX_SCORE, BoolArray, FloatArray, IntArray, NodeTable
 from bayplan.model import CPU, MEMORY
+from bayplan.plugins._utilization_shape import MAX_UTILIZATION, scores_by_utilization
 from bayplan.plugins.resources._scored_resources import is_scored
 
 if TYPE_CHECKING:
     from bayplan.config.args.base import ResourceSpec
     from bayplan.config.args.resources import ScoringStrategy, UtilizationShapePoint
 
-#: Shape points score up to 10, nodes up to 100.
-_SHAPE_SCALE: Final = MAX_SCORE // 10
-_MAX_UTILIZATION: Final = 100
 #: See `quotient`.
 _EXACT_BELOW: Final = 2**52
 
@@ -90,12 +88,12 @@ def _most_allocated(usages: Sequence[ResourceUsage], n_nodes: int) -> IntArray:
 
 def _requested_to_capacity_ratio(shape: Sequence[UtilizationShapePoint]) -> Strategy:
     """The configured score of the utilization; a resource that scores 0 does not count at all."""
-    scores = _scores_by_utilization(shape)
+    scores = scores_by_utilization(shape)
 
     def shaped(usage: ResourceUsage, capacity: IntArray) -> IntArray:
-        utilization = quotient(np.minimum(usage.requested, capacity) * _MAX_UTILIZATION, capacity)
-        utilization[usage.requested > capacity] = _MAX_UTILIZATION
-        return scores[np.clip(utilization, 0, _MAX_UTILIZATION)]
+        utilization = quotient(np.minimum(usage.requested, capacity) * MAX_UTILIZATION, capacity)
+        utilization[usage.requested > capacity] = MAX_UTILIZATION
+        return scores[np.clip(utilization, 0, MAX_UTILIZATION)]
 
     def strategy(usages: Sequence[ResourceUsage], n_nodes: int) -> IntArray:
         totals, weights = _weigh(usages, n_nodes, shaped, only_positive=True)
@@ -103,20 +101,6 @@ def _requested_to_capacity_ratio(shape: Sequence[UtilizationShapePoint]) -> Stra
         return (2 * totals + weights) // (2 * weights)
 
     return strategy
-
-
-def _scores_by_utilization(shape: Sequence[UtilizationShapePoint]) -> IntArray:
-    """The score at every percent: linear between the points, constant outside, truncated to integers."""
-    scores = []
-    for percent in range(_MAX_UTILIZATION + 1):
-        after = next((i for i, point in enumerate(shape) if percent <= point.utilization), len(shape))
-        if after in (0, len(shape)):
-            scores.append(shape[max(0, after - 1)].score * _SHAPE_SCALE)
-            continue
-        left, right = shape[after - 1], shape[after]
-        rise = (right.score - left.score) * _SHAPE_SCALE * (percent - left.utilization)
-        scores.append(left.score * _SHAPE_SCALE + int(rise / (right.utilization - left.utilization)))
-    return np.array(scores, dtype=np.int64)
 
 
 def _weigh(

@@ -161,6 +161,14 @@ class NodeLimits:
             np.bool_
         )
 
+    def has_driver(self, driver: str, nodes: NodeTable) -> BoolArray:
+        """The nodes on which *driver* runs."""
+        return self._column(f"runs {driver}", nodes, lambda name: self._runs(name, driver)).astype(np.bool_)
+
+    def _runs(self, node_name: str, driver: str) -> bool:
+        csi_node = self._csi_nodes.get(node_name)
+        return csi_node is not None and any(each.name == driver for each in csi_node.spec.drivers)
+
     def limits(self, driver: str, nodes: NodeTable) -> IntArray:
         """How many volumes of *driver* each node takes; NO_LIMIT where its CSINode does not say."""
         return self._column(driver, nodes, lambda name: self.limits_of(name).get(driver, NO_LIMIT))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from bayplan.framework import BoolArray, Code, Informers, NodeTable, Verdict
+from bayplan.framework import BoolArray, Code, Informers, IntArray, NodeTable, Verdict
 from bayplan.model import CSINode, LazyErrorNodeSelector, PersistentVolume, PersistentVolumeClaim
 from bayplan.plugins.volumes._csi_migration import (
     InTreePlugin,
@@ -72,6 +72,8 @@ class VolumeSearchResult:
         #: Volumes that cannot be translated to CSI: the error, and the nodes.
         self.errors: list[tuple[str, BoolArray]] = []
         self.matches: Sequence[Match] = ()
+        #: Claims, the nodes on which they are to be provisioned, and how much capacity these have.
+        self.provisions_by_capacity: list[tuple[PersistentVolumeClaim, BoolArray, IntArray]] = []
         #: Claims that are to be provisioned on the node that was selected earlier.
         self.selected: Sequence[PersistentVolumeClaim] = ()
 
@@ -177,6 +179,7 @@ class VolumeFinder:
             if not where.any():
                 continue
             provisionable = self._provisioner.check(claim, nodes)
+            result.provisions_by_capacity.append((claim, where, provisionable.capacity))
             result.bind_conflict |= where & ~provisionable.allowed
             result.not_enough_space |= where & provisionable.allowed & ~provisionable.sufficient
             undecided = undecided & ~(where & ~(provisionable.allowed & provisionable.sufficient))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from bayplan.framework import BoolArray, Informers, NodeTable
+from bayplan.framework import BoolArray, Informers, IntArray, NodeTable
 from bayplan.model import (
     CSIDriver,
     CSIStorageCapacity,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 _STORAGE: Final = "storage"
+UNKNOWN: Final = -1
 
 
 class ProvisionError(Exception):
@@ -41,6 +42,8 @@ class Provisionable(NamedTuple):
     allowed: BoolArray
     #: Where there is enough capacity, as far as the driver reports it.
     sufficient: BoolArray
+    #: int64, shape (n_nodes,): how much there is, UNKNOWN where the driver does not report it.
+    capacity: IntArray
 
 
 class Provisioner:
@@ -55,13 +58,14 @@ class Provisioner:
         """Where the claim can be provisioned. Raises ProvisionError."""
         storage_class = self._class_of(claim)
         everywhere = np.ones(len(nodes), dtype=np.bool_)
+        unknown = np.full(len(nodes), UNKNOWN, dtype=np.int64)
         if storage_class.provisioner in ("", NO_PROVISIONER):
-            return Provisionable(~everywhere, everywhere)
+            return Provisionable(~everywhere, everywhere, unknown)
         allowed = _within(storage_class.allowed_topologies, nodes)
         size = claim.spec.resources.requests.get(_STORAGE)
         if size is None or not self._reports_capacity(storage_class.provisioner):
-            return Provisionable(allowed, everywhere)
-        return Provisionable(allowed, self._sufficient(storage_class.name, parse_value(size), nodes))
+            return Provisionable(allowed, everywhere, unknown)
+        return Provisionable(allowed, *self._sufficient(storage_class.name, parse_value(size), nodes))
 
     def _class_of(self, claim: PersistentVolumeClaim) -> StorageClass:
         name = claim.storage_class_name
@@ -76,15 +80,20 @@ class Provisioner:
         driver = self._drivers.get(provisioner)
         return driver is not None and bool(driver.spec.storage_capacity)
 
-    def _sufficient(self, class_name: str, size: int, nodes: NodeTable) -> BoolArray:
+    def _sufficient(self, class_name: str, size: int, nodes: NodeTable) -> tuple[BoolArray, IntArray]:
+        """Where a pool is large enough, and the capacity of the first such pool."""
         sufficient = np.zeros(len(nodes), dtype=np.bool_)
+        left = np.full(len(nodes), UNKNOWN, dtype=np.int64)
         for capacity in self._capacities.list():
             if capacity.storage_class_name != class_name:
                 continue
             limit = volume_limit(capacity)
             if limit is not None and limit >= size:
-                sufficient |= _reaches(capacity, nodes)
-        return sufficient
+                new = _reaches(capacity, nodes) & ~sufficient
+                sufficient |= new
+                if capacity.capacity is not None:
+                    left[new] = parse_value(capacity.capacity)
+        return sufficient, left
 
 
 def volume_limit(capacity: CSIStorageCapacity) -> int | None:

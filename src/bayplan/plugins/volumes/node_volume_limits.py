@@ -24,6 +24,7 @@ from bayplan.framework import (
     Resource,
     Status,
 )
+from bayplan.model import CSIDriver
 from bayplan.plugins.volumes._attached_volumes import NO_LIMIT, AttachedVolumes, NodeLimits, VolumeCountError
 from bayplan.plugins.volumes._claims import storage_signature, uses_claim
 from bayplan.plugins.volumes._csi_migration import TranslationError, in_tree_plugin, volume_handle
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from bayplan.framework import BoolArray, NodeInfo, Verdict
     from bayplan.model import CSINode, PersistentVolumeClaim, Pod, Volume, VolumeAttachment
 
+NOT_INSTALLED: Final = "{driver} CSI driver is not installed on the node"
 EXCEEDED: Final = "node(s) exceed max volume count"
 
 
@@ -44,6 +46,8 @@ class NodeVolumeLimits(Plugin):
         super().__init__(args, handle)
         self._volumes = AttachedVolumes(handle.informers)
         self._nodes = NodeLimits(handle)
+        self._drivers = handle.informers.lister(CSIDriver)
+        self._requires_drivers = handle.release.is_enabled("VolumeLimitScaling")
 
     def sign(self, pod: Pod) -> Hashable | None:
         return storage_signature(pod)
@@ -71,13 +75,28 @@ class NodeVolumeLimits(Plugin):
             except VolumeCountError as error:
                 verdict = verdict.reject(where, error.status.message, error.status.code)
                 continue
+            for driver in self._required_drivers(wanted):
+                lacking = where & ~self._nodes.has_driver(driver, nodes)
+                verdict = verdict.reject(lacking, NOT_INSTALLED.format(driver=driver))
+                where = where & ~lacking
             if migrated and wanted:
-                verdict = self._reject_full(verdict, wanted, nodes)
+                verdict = self._reject_full(verdict, wanted, nodes, where)
         return verdict
 
-    def _reject_full(self, verdict: Verdict, wanted: Mapping[str, str], nodes: NodeTable) -> Verdict:
+    def _required_drivers(self, wanted: Mapping[str, str]) -> list[str]:
+        """The drivers of *wanted* that keep pods away from nodes where they do not run."""
+        if not self._requires_drivers:
+            return []
+        known = ((driver, self._drivers.get(driver)) for driver in dict.fromkeys(wanted.values()))
+        return [
+            driver for driver, found in known if found is not None and found.spec.prevent_pod_scheduling_if_missing
+        ]
+
+    def _reject_full(
+        self, verdict: Verdict, wanted: Mapping[str, str], nodes: NodeTable, where: BoolArray
+    ) -> Verdict:
         full = np.zeros(len(nodes), dtype=np.bool_)
-        for position in np.flatnonzero(self._may_exceed(wanted, nodes)).tolist():
+        for position in np.flatnonzero(where & self._may_exceed(wanted, nodes)).tolist():
             try:
                 full[position] = self._exceeds(wanted, nodes[position])
             except VolumeCountError as error:

@@ -16,6 +16,7 @@ from bayplan.config.args import VolumeBindingArgs
 from bayplan.framework import (
     SKIP,
     SKIP_ALIKE,
+    SUCCESS_ALONE,
     Action,
     ClusterEvent,
     CycleState,
@@ -24,12 +25,14 @@ from bayplan.framework import (
     NodeTable,
     Plugin,
     PreBindPreFlight,
+    Reads,
     Resource,
     Status,
 )
 from bayplan.model import PersistentVolumeClaim, PodClaim, StorageClass, claim_made_for, pod_claims
 from bayplan.plugins._missing_state import NOT_FOUND, fail_all
 from bayplan.plugins.volumes._assume_cache import AssumeCache, AssumeError, VolumeIndex
+from bayplan.plugins.volumes._capacity_scores import CapacityScorer
 from bayplan.plugins.volumes._claims import (
     binding_mode_not_set,
     claim_not_found,
@@ -59,6 +62,8 @@ class Attempt:
     claims: PodVolumeClaims
     #: What Reserve has assumed; None before, and if everything is already bound.
     volumes: PodVolumes | None = None
+    #: Whether Filter has looked for volumes.
+    is_filtered: bool = False
 
 
 #: The state of a pod without claims; never modified.
@@ -68,6 +73,8 @@ _NO_CLAIMS: Final = Attempt(PodVolumeClaims((), ()))
 class VolumeBinding(Plugin):
     name = "VolumeBinding"
     Args = VolumeBindingArgs
+    # For the pods that have a signature, those without storage; what is found for others is for one pod alone.
+    reads = Reads.NODE
 
     def __init__(self, args: Any, handle: Handle) -> None:
         super().__init__(args, handle)
@@ -77,6 +84,8 @@ class VolumeBinding(Plugin):
         self._classes = handle.informers.lister(StorageClass)
         self._finder = VolumeFinder(handle.informers, index)
         self._binder = VolumeBinder(handle, index, self._claims, self._finder)
+        has_scores = handle.release.is_enabled("StorageCapacityScoring")
+        self._scorer = CapacityScorer(args.shape) if has_scores else None
 
     def sign(self, pod: Pod) -> Hashable | None:
         return storage_signature(pod)
@@ -95,7 +104,7 @@ class VolumeBinding(Plugin):
 
     # --- Filter -----------------------------------------------------------------------------------
 
-    def pre_filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status | None:
+    def pre_filter(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status:
         claims = pod_claims(pod) if pod.spec.volumes else ()
         if not claims:
             state.write(self.name, _NO_CLAIMS)
@@ -107,7 +116,7 @@ class VolumeBinding(Plugin):
         if isinstance(sorted_claims, Status):
             return sorted_claims
         state.write(self.name, Attempt(sorted_claims))
-        return None
+        return SUCCESS_ALONE
 
     def _problem(self, pod: Pod, wanted: PodClaim) -> str | None:
         """Why the pod cannot use a claim, whatever the node."""
@@ -155,6 +164,7 @@ class VolumeBinding(Plugin):
         attempt = state.get(self.name, Attempt)
         if attempt is None:
             return fail_all(nodes, NOT_FOUND)
+        attempt.is_filtered = True
         try:
             return self._finder.find(attempt.claims, nodes).verdict()
         except (MatchError, ProvisionError) as error:
@@ -162,12 +172,25 @@ class VolumeBinding(Plugin):
 
     # --- Score ------------------------------------------------------------------------------------
 
-    def pre_score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status:
-        """Scores are part of the feature gate StorageCapacityScoring, which is off."""
-        return SKIP_ALIKE
+    def pre_score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> Status | None:
+        if self._scorer is None:
+            return SKIP_ALIKE
+        attempt = state.get(self.name, Attempt)
+        if attempt is None:
+            return Status.failed(NOT_FOUND)
+        return None if attempt is _NO_CLAIMS else SUCCESS_ALONE
 
-    def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray:
-        return np.zeros(len(nodes), dtype=np.int64)
+    def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray | Status:
+        attempt = state.get(self.name, Attempt)
+        if attempt is None:
+            return Status.failed(NOT_FOUND)
+        if self._scorer is None or not (attempt.claims.delayed and attempt.is_filtered):
+            return np.zeros(len(nodes), dtype=np.int64)
+        try:
+            found = self._finder.find(attempt.claims, nodes)
+        except (MatchError, ProvisionError) as error:
+            return Status.failed(error)
+        return self._scorer.scores(found, len(nodes))
 
     # --- Reserve ----------------------------------------------------------------------------------
 
