@@ -1,12 +1,13 @@
 """The programs of a real control plane, and Helm: where they are found, and how they are built where they are not.
 
-There is a module for each release of Kubernetes that Bayplan follows; BAYPLAN_E2E_RELEASE chooses one (1.36), the
-newest is taken without it. Each program is looked for in this order, and taken only if it is of that minor version:
+There is a module for each release of Kubernetes that Bayplan follows. BAYPLAN_E2E_RELEASE chooses one (1.36); the
+newest is taken without it. Each program is looked for in this order, and taken only if it is of that minor
+version:
 
 1. the folder that KUBEBUILDER_ASSETS names (etcd, kube-apiserver and kubectl are usually there),
 2. the folders of the PATH,
-3. the cache folder: BAYPLAN_CONTROL_PLANE, or bayplan/control-plane/<version> in the user's cache. There the folders
-   of the other releases are looked into as well: etcd and Helm are the same for all.
+3. the cache folder: BAYPLAN_CONTROL_PLANE, or bayplan/control-plane/<version> in the user's cache, with the
+   folders of the other releases beside it: etcd and Helm are the same for all.
 
 `python -m tests.e2e.binaries` builds what is missing into the cache folder, from source, through the Go module
 proxy; the modules under control-plane/ pin every version. Tests only look: building takes minutes.

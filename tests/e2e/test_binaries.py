@@ -101,7 +101,7 @@ def test_release_is_chosen_by_a_variable() -> None:
     """Each release has a folder of its own; one that is not there is an error that names those that are."""
     env = {"XDG_CACHE_HOME": "/caches", binaries.RELEASE_VARIABLE: "1.36"}
     assert binaries.cache_folder(env).name == KUBERNETES_VERSIONS["1.36"]
-    with pytest.raises(ValueError, match="is 1.20; there are 1.36 and 1.37"):
+    with pytest.raises(ValueError, match=r"is 1\.20; there are 1\.36 and 1\.37"):
         binaries.chosen_release({binaries.RELEASE_VARIABLE: "1.20"})
 
 

@@ -1,4 +1,4 @@
-"""Decisions: what kube-scheduler of each release decided for each pod of the recorded scenarios, and what we do."""
+"""Decisions: what kube-scheduler decided for each pod of the recorded scenarios, by release, and what we do."""
 
 from __future__ import annotations
 

@@ -39,6 +39,9 @@ class VictimRules(NamedTuple):
     keeps_first_unstarted: bool = False
 
 
+DEFAULT_RULES: Final = VictimRules()
+
+
 class DryRun(NamedTuple):
     """The arguments of a dry run, apart from the node."""
 
@@ -46,7 +49,7 @@ class DryRun(NamedTuple):
     pod: Pod
     budgets: Sequence[PodDisruptionBudget]
     now: datetime
-    rules: VictimRules = VictimRules()
+    rules: VictimRules = DEFAULT_RULES
 
 
 class Victims(NamedTuple):

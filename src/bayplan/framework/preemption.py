@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayplan.framework.candidates import (
+    DEFAULT_RULES,
     EXTENDER_CANDIDATES,
     NO_VICTIMS,
     Candidate,
@@ -62,7 +63,7 @@ class Preemption:
         *,
         min_candidate_nodes_percentage: int,
         min_candidate_nodes_absolute: int,
-        rules: VictimRules = VictimRules(),
+        rules: VictimRules = DEFAULT_RULES,
     ) -> None:
         self._handle = handle
         self._rules = rules

@@ -34,7 +34,7 @@ class ReleaseFacts:
     names_request_with_too_many_devices: bool = True
     #: The error of a selector names the device, and says how a missing attribute is asked for.
     explains_selector_errors: bool = True
-    #: distinctAttribute compares a device with all devices that were taken, not only with the last of each request.
+    #: distinctAttribute compares a device with all that were taken, not only with the last of each request.
     compares_all_distinct_attributes: bool = True
     #: A request for all devices includes those whose capacity is consumed, and so cannot be satisfied.
     all_devices_include_consumed: bool = True

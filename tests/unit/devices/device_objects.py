@@ -20,6 +20,7 @@ from bayplan.model import AllocationResult, DeviceClass, Node, ResourceClaim, Re
 from bayplan.testing import make_node
 
 DRIVER = "gpu.example.com"
+FEATURES = DeviceFeatures()
 
 
 def make_device(name: str, attributes: Mapping[str, object] | None = None, **fields: Any) -> dict[str, Any]:
@@ -110,7 +111,7 @@ class DeviceStand:
         self,
         *slices: ResourceSlice,
         classes: Sequence[DeviceClass] = (),
-        features: DeviceFeatures = DeviceFeatures(),
+        features: DeviceFeatures = FEATURES,
         nodes: Sequence[Node] = (),
     ) -> None:
         self.manager = DeviceManager(features)

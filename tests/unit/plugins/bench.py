@@ -22,6 +22,7 @@ from bayplan.framework import (
 from bayplan.framework.plugin import defines
 from bayplan.framework.points import POINT_BY_NAME
 from bayplan.model import Node, Pod
+from bayplan.release import DEFAULT
 from bayplan.testing import Harness
 
 P = TypeVar("P", bound=Plugin)
@@ -30,8 +31,10 @@ P = TypeVar("P", bound=Plugin)
 class Bench:
     """Nodes and the pods on them; asks a plugin as the runner would."""
 
-    def __init__(self, nodes: Iterable[Node] = (), pods: Iterable[Pod] = ()) -> None:
-        harness = Harness(nodes=nodes, pods=pods)
+    def __init__(
+        self, nodes: Iterable[Node] = (), pods: Iterable[Pod] = (), release: str = DEFAULT.minor
+    ) -> None:
+        harness = Harness(nodes=nodes, pods=pods, release=release)
         self.core = harness.core
         self.cache = harness.core.cache
         self.objects = harness.core.objects
@@ -63,7 +66,7 @@ class Bench:
             answer = self.pre_filter(plugin, pod, state)
             if isinstance(answer, Status) and answer.is_skip:
                 return {}
-            assert answer is None or isinstance(answer, PreFilterResult)
+            assert answer is None or isinstance(answer, PreFilterResult) or answer.is_success
         verdict = plugin.filter_nodes(state, pod, self.nodes)
         names = self.nodes.names
         return {names[i]: verdict.status(i) for i in np.flatnonzero(verdict.rejected).tolist()}

@@ -74,7 +74,7 @@ class Stage:
         self.plugin = self.bench.plugin(VolumeBinding, {"bindTimeoutSeconds": timeout})
         self.pod = pod_claiming("p", *claims)
         self.state = CycleState()
-        assert self.plugin.pre_filter(self.state, self.pod, self.bench.nodes) is None
+        assert self.plugin.pre_filter(self.state, self.pod, self.bench.nodes).is_success
 
     def set(self, *objects: KubeObject) -> None:
         for each in objects:
@@ -94,7 +94,7 @@ class Stage:
     def choices(self, *claims: str, node: str = "a") -> list[str]:
         """Which volumes another pod with *claims* would be given on the node."""
         state, pod = CycleState(), pod_claiming("other", *claims)
-        if self.plugin.pre_filter(state, pod, self.bench.nodes) is not None:
+        if not self.plugin.pre_filter(state, pod, self.bench.nodes).is_success:
             return ["rejected"]
         position = self.bench.nodes.position(node)
         assert position is not None

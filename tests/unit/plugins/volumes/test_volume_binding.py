@@ -117,7 +117,7 @@ def test_ephemeral_claims() -> None:
     assert bench.pre_filter(plugin, pod) == Status.unresolvable(text)
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "me", "controller": True}
     bench.objects.set(make_claim("p-v0", metadata={"ownerReferences": [owner]}))
-    assert bench.pre_filter(plugin, pod) is None
+    assert bench.pre_filter(plugin, pod).is_success
 
 
 @pytest.mark.parametrize(
@@ -407,7 +407,7 @@ def test_answers_are_kept_without_storage_only(pod: Pod, kept: bool) -> None:
 def test_class_that_went_missing_is_an_error() -> None:
     bench = bench_with(make_claim("x", storage_class="dyn"))
     plugin, state, pod = bench.plugin(VolumeBinding), CycleState(), pod_claiming("p", "x")
-    assert bench.pre_filter(plugin, pod, state) is None
+    assert bench.pre_filter(plugin, pod, state).is_success
     bench.objects.remove(make_class("dyn"))
     failed = Status.failed('failed to find storage class "dyn"')
     assert plugin.filter_nodes(state, pod, bench.nodes) == failed

@@ -131,7 +131,7 @@ def test_invalid_selector_is_an_error() -> None:
 
 def _filter(bench: Bench, plugin: VolumeBinding) -> Any:
     state, pod = CycleState(), pod_claiming("p", "x")
-    assert plugin.pre_filter(state, pod, bench.nodes) is None
+    assert plugin.pre_filter(state, pod, bench.nodes).is_success
     return plugin.filter_nodes(state, pod, bench.nodes)
 
 
