@@ -31,9 +31,7 @@ P = TypeVar("P", bound=Plugin)
 class Bench:
     """Nodes and the pods on them; asks a plugin as the runner would."""
 
-    def __init__(
-        self, nodes: Iterable[Node] = (), pods: Iterable[Pod] = (), release: str = DEFAULT.minor
-    ) -> None:
+    def __init__(self, nodes: Iterable[Node] = (), pods: Iterable[Pod] = (), release: str = DEFAULT.minor) -> None:
         harness = Harness(nodes=nodes, pods=pods, release=release)
         self.core = harness.core
         self.cache = harness.core.cache

@@ -7,11 +7,11 @@ are scored by how full they get, as far as their drivers report it. Every storag
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayplan.config.args.resources import UtilizationShapePoint
+from bayplan.config.args.resources import DEFAULT_CAPACITY_SHAPE, UtilizationShapePoint
 from bayplan.framework import BoolArray, IntArray
 from bayplan.model import QuantityText, parse_value
 from bayplan.plugins._utilization_shape import MAX_UTILIZATION, scores_by_utilization
@@ -21,12 +21,6 @@ if TYPE_CHECKING:
 
     from bayplan.plugins.volumes._volume_finder import VolumeSearchResult
     from bayplan.plugins.volumes._volume_matching import Match
-
-#: Prefers nodes with much storage left.
-DEFAULT_SHAPE: Final = (
-    UtilizationShapePoint(utilization=0, score=10),
-    UtilizationShapePoint(utilization=100, score=0),
-)
 
 
 class _ClassUsage:
@@ -43,7 +37,7 @@ class CapacityScorer:
     """Scores with one shape."""
 
     def __init__(self, shape: Sequence[UtilizationShapePoint] | None) -> None:
-        self._scores = scores_by_utilization(shape or DEFAULT_SHAPE)
+        self._scores = scores_by_utilization(shape or DEFAULT_CAPACITY_SHAPE)
 
     def scores(self, found: VolumeSearchResult, n_nodes: int) -> IntArray:
         """For nodes on which all claims were found."""

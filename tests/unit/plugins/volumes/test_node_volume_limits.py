@@ -21,7 +21,7 @@ from tests.unit.plugins.volumes.storage import (
 )
 
 from bayplan.framework import Code, CycleState, Hint, Resource, Status
-from bayplan.model import KubeObject, Pod
+from bayplan.model import CSIDriver, KubeObject, Pod
 from bayplan.plugins.volumes.node_volume_limits import NodeVolumeLimits
 from bayplan.testing import Harness, make_node, make_pod
 
@@ -356,3 +356,26 @@ def test_hints(resource: Resource, pod: Pod, old: Any, new: Any, hint: Hint) -> 
     event = next(each for each in events if each.resource == resource and each.hint is not None)
     assert event.hint is not None
     assert event.hint(pod, old, new) is hint
+
+
+@pytest.mark.parametrize(
+    ("release", "prevents", "installed", "message"),
+    [
+        pytest.param("1.37", True, False, f"{DRIVER} CSI driver is not installed on the node", id="missing"),
+        pytest.param("1.37", True, True, None, id="installed"),
+        pytest.param("1.37", False, False, None, id="the driver does not ask for it"),
+        pytest.param("1.36", True, False, None, id="the gate is off"),
+    ],
+)
+def test_node_without_the_driver(release: str, prevents: bool, installed: bool, message: str | None) -> None:
+    """A driver can keep pods away from nodes on which it does not run."""
+    bench = Bench([make_node("n")], release=release)
+    driver = {"metadata": {"name": DRIVER}, "spec": {"preventPodSchedulingIfMissing": prevents}}
+    for each in (
+        CSIDriver.from_dict(driver),
+        make_csi_node("n", {DRIVER if installed else EBS: None}),
+        *bound("a"),
+    ):
+        bench.objects.set(each)
+    found = bench.rejections(bench.plugin(NodeVolumeLimits), pod_claiming("p", "a"))
+    assert found == ({} if message is None else {"n": Status.unschedulable(message)})

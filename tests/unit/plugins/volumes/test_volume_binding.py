@@ -384,12 +384,6 @@ def test_events_that_always_queue(resource: Resource, action: Action) -> None:
     assert event.action == action
 
 
-def test_scores_are_skipped() -> None:
-    """Scoring by storage is behind a feature gate that is off."""
-    bench = bench_with()
-    assert bench.scores(bench.plugin(VolumeBinding), make_pod("p")) is None
-
-
 @pytest.mark.parametrize(
     ("pod", "kept"),
     [
