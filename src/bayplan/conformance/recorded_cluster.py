@@ -15,7 +15,9 @@ from bayplan.core import Decision, Profile
 from bayplan.core.profile_handle import NO_CLIENT
 from bayplan.framework import Client, CycleState, Registry
 from bayplan.model import (
+    CSIDriver,
     CSINode,
+    CSIStorageCapacity,
     DeviceClass,
     ElasticQuota,
     KubeObject,
@@ -39,6 +41,8 @@ from bayplan.scheduler import new_core
 KINDS: Mapping[str, type[KubeObject]] = {
     "namespaces": Namespace,
     "csinodes": CSINode,
+    "csidrivers": CSIDriver,
+    "capacities": CSIStorageCapacity,
     "storageclasses": StorageClass,
     "pvs": PersistentVolume,
     "pvcs": PersistentVolumeClaim,
