@@ -3,7 +3,8 @@
     python -m tools.record v1.38.0 [--since v1.37.1] [--scenarios 500] [--into recordings]
 
 For each of both releases it builds tools/recorder against k8s.io/kubernetes, through the Go module proxy, and lets
-it record the same lines: every configuration of tests/parity/golden, and random clusters (tools/random_scenarios.py).
+it record the same lines: every configuration of tests/parity/golden, and random clusters
+(tools/random_scenarios.py).
 It writes configs-<release>.jsonl.gz and decisions-<release>.jsonl.gz, which `bayplan conformance` verifies, and
 changes-<release>.md: which configurations, plugins, scores and messages differ. The rest of a release is recorded
 with other tools: the schemas of the API with tools/condense_schemas.py.

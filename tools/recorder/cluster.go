@@ -39,7 +39,7 @@ type cluster struct {
 func newCluster(ctx context.Context, loaded *config.KubeSchedulerConfiguration, objects []runtime.Object) (*cluster, error) {
 	made := &cluster{client: fake.NewSimpleClientset(objects...)}
 	made.client.PrependReactor("delete", "pods", made.noteEviction)
-	made.informers = scheduler.NewInformerFactory(made.client, 0)
+	made.informers = informers.NewSharedInformerFactory(made.client, 0)
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: made.client.EventsV1()})
 	var err error
 	made.scheduler, err = scheduler.New(

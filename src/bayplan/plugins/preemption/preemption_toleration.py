@@ -54,7 +54,7 @@ class PreemptionToleration(Plugin):
 class _Preemption(Preemption):
     """Does not evict pods that tolerate the preemptor."""
 
-    def __init__(self, handle: Handle, **numbers: int) -> None:
+    def __init__(self, handle: Handle, **numbers: Any) -> None:
         super().__init__(handle, **numbers)
         # Requested here, so that the watch starts before the first pod is tried.
         self._classes = handle.informers.lister(PriorityClass)

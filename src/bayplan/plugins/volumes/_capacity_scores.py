@@ -62,7 +62,8 @@ class CapacityScorer:
             n_classes += usage.counts
         counted = np.maximum(n_classes, 1)
         # Rounded, half up; where nothing counts the total is 0.
-        return (2 * totals + counted) // (2 * counted)
+        rounded: IntArray = (2 * totals + counted) // (2 * counted)
+        return rounded
 
 
 def _add_volumes(usage: dict[str, _ClassUsage], match: Match, n_nodes: int) -> None:

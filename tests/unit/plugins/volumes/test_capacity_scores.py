@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.unit.plugins.bench import Bench
 from tests.unit.plugins.volumes.storage import (
@@ -17,7 +18,7 @@ from tests.unit.plugins.volumes.storage import (
     pod_claiming,
 )
 
-from bayplan.framework import CycleState, Status
+from bayplan.framework import CycleState, Status, Verdict
 from bayplan.model import KubeObject, Pod
 from bayplan.plugins.volumes.volume_binding import VolumeBinding
 from bayplan.testing import make_node, make_pod
@@ -43,9 +44,13 @@ def scores(bench: Bench, pod: Pod, args: Mapping[str, Any] | None = None) -> dic
     """After Filter, which finds the volumes."""
     plugin, state, nodes = bench.plugin(VolumeBinding, args), CycleState(), bench.nodes
     if not plugin.pre_filter(state, pod, nodes).is_skip:
-        assert plugin.filter_nodes(state, pod, nodes).accepts_all
+        verdict = plugin.filter_nodes(state, pod, nodes)
+        assert isinstance(verdict, Verdict)
+        assert verdict.accepts_all
     assert plugin.pre_score(state, pod, nodes) in (None, Status.success())
-    return dict(zip(nodes.names.tolist(), plugin.score_nodes(state, pod, nodes).tolist(), strict=True))
+    found = plugin.score_nodes(state, pod, nodes)
+    assert isinstance(found, np.ndarray)
+    return dict(zip(nodes.names.tolist(), found.tolist(), strict=True))
 
 
 def test_gate_is_off_in_older_releases() -> None:
