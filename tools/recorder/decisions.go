@@ -9,7 +9,9 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
@@ -99,6 +101,10 @@ func (play *played) decide(ctx context.Context, step *step) error {
 // One attempt: a node with scores, or a message, or a preemption.
 func (play *played) attempt(ctx context.Context, step *step, pod *v1.Pod) error {
 	profile := play.scheduler.Profiles[pod.Spec.SchedulerName]
+	snapshot := profile.SnapshotSharedLister().(*cache.Snapshot)
+	if err := play.scheduler.Cache.UpdateSnapshot(klog.FromContext(ctx), snapshot); err != nil {
+		return err
+	}
 	state := framework.NewCycleState()
 	podInfo, err := framework.NewPodInfo(pod)
 	if err != nil {
