@@ -15,6 +15,9 @@ from tests.unit.devices.device_objects import (
     make_slice,
 )
 
+from bayplan.devices import DeviceFeatures
+from bayplan.release import release_named
+
 NUMA = f"{DRIVER}/numa"
 FOUR = make_slice(
     "s",
@@ -105,3 +108,11 @@ def test_all_constraints_must_be_satisfied() -> None:
         constraints=[{"matchAttribute": NUMA}, {"distinctAttribute": f"{DRIVER}/slot"}],
     )
     assert DeviceStand(slices).find(claim) == [["d0", "d2"]]
+
+
+@pytest.mark.parametrize(("release", "found"), [("1.36", [["d0", "d1", "d2"]]), ("1.37", None)])
+def test_distinct_values_within_one_request(release: str, found: list[list[str]] | None) -> None:
+    """There are two values: three devices differ only if each is compared with the one before it alone."""
+    stand = DeviceStand(FOUR, features=DeviceFeatures.of(release_named(release)))
+    claim = make_claim("c", exactly(count=3), constraints=[{"distinctAttribute": NUMA}])
+    assert stand.find(claim) == found

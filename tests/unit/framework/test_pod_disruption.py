@@ -76,6 +76,18 @@ def test_pods_without_labels_are_protected_by_nobody() -> None:
     assert (protected, [pod.name for pod in others]) == ([], ["p"])
 
 
+@pytest.mark.parametrize(("first_violated_only", "violating"), [(False, ["x0", "x1"]), (True, ["x0"])])
+def test_several_budgets(first_violated_only: bool, violating: list[str]) -> None:
+    """x0 violates the first budget; whether it also takes one from the second decides about x1."""
+    pods = [
+        make_pod("x0", labels={"app": "strict", "tier": "x"}),
+        make_pod("x1", labels={"app": "other", "tier": "x"}),
+    ]
+    of_tier = budget("tier", 1, spec={"selector": {"matchLabels": {"tier": "x"}}})
+    protected, _ = split_by_budget(pods, [budget("strict", 0), of_tier], first_violated_only=first_violated_only)
+    assert [pod.name for pod in protected] == violating
+
+
 def test_whether_any_budget_can_protect() -> None:
     """Budgets without a usable selector protect no pod."""
     assert not DisruptionBudgets([budget(None)])

@@ -84,3 +84,11 @@ def test_sign_is_the_images() -> None:
     plugin = Bench().plugin(ImageLocality)
     assert plugin.sign(pod_of("a")) == plugin.sign(pod_of("a"))
     assert len({plugin.sign(pod_of(*images)) for images in ("a", "b", "ab", "aa")}) == 4
+
+
+@pytest.mark.parametrize(("release", "score"), [("1.36", 48), ("1.37", 24)])
+def test_image_volumes_raise_what_is_expected(release: str, score: int) -> None:
+    """500 MiB of the image are there, on the one node: of one image, or of two with the volume's."""
+    bench = Bench([node_with("a", x=500)], release=release)
+    pod = pod_of("x", volumes=[{"name": "v", "image": {"reference": "registry/y:v1"}}])
+    assert bench.scores(bench.plugin(ImageLocality), pod) == {"a": score}
