@@ -80,7 +80,7 @@ def test_json_holds_the_same(tmp_path: Path) -> None:
 
 def test_expanded_is_a_table_for_people() -> None:
     """Per extension point the plugins in their order; a weight where there is one."""
-    lines = run("show", "--expanded").stdout.splitlines()
+    lines = run("show", "--expanded", "--emulated-version", "1.36").stdout.splitlines()
 
     assert lines[0] == "Profile default-scheduler"
     assert "queueSort        PrioritySort" in lines

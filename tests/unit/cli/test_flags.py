@@ -19,6 +19,7 @@ from bayplan.cli.flags.go_parsing import READERS, go_text
 from bayplan.cli.run import command
 from bayplan.config import Loaded
 from bayplan.observe.klog import VModule
+from bayplan.release import DEFAULT
 from bayplan.scheduler import default_registry
 
 ROOT = Path(__file__).parents[3]
@@ -175,7 +176,7 @@ def test_wrong_values_are_refused(kind: str, text: str) -> None:
             ["--emulated-version=1.35"],
             "--emulated-version=1.35 is refused: Kubernetes 1.35 is not supported; supported are 1.36 and 1.37",
         ),
-        (["--feature-gates=GangScheduling=true"], "--feature-gates: GangScheduling=true: Bayplan decides"),
+        (["--feature-gates=GenericWorkload=true"], "--feature-gates: GenericWorkload=true: Bayplan decides"),
         (["--vmodule=attempts"], "--vmodule: attempts is not pattern=N"),
         (["--secure-port=70000"], "is not a valid port"),
         (["--leader-elect-lease-duration=1s"], "with these flags leaderElection.leaseDuration"),
@@ -265,7 +266,7 @@ def test_version_is_ours_and_kubernetes(flag: str) -> None:
     status, output = run(flag)
 
     assert status == 0
-    assert "Kubernetes v1.36.4" in output
+    assert f"Kubernetes v{DEFAULT.version}" in output
 
 
 def test_values_that_are_the_default_are_never_refused() -> None:

@@ -16,7 +16,7 @@ from bayplan.config.args import (
     PodTopologySpreadArgs,
     VolumeBindingArgs,
 )
-from bayplan.release import DEFAULT
+from bayplan.release import release_named
 
 #: Name → extension points, in the default order; the last three are registered but off by default.
 POINTS = {
@@ -70,7 +70,8 @@ ARGS: dict[str, type[Args]] = {
 class TableCatalogue:
     """A catalogue made from tables."""
 
-    release = DEFAULT
+    #: The tables are those of this release.
+    release = release_named("1.36")
     default_plugins = tuple((name, WEIGHTS.get(name, 0)) for name in POINTS if name not in OFF)
 
     def __init__(self, more: Mapping[str, PluginFacts] | None = None) -> None:

@@ -12,9 +12,12 @@ import pytest
 
 from bayplan.apiserver.api_errors import StatusError
 from bayplan.apiserver.codec import Codecs
+from bayplan.apiserver.schema.schemas import published
+from bayplan.release import release_named
 
 _FILE = Path(__file__).with_name("recorded.jsonl.gz")
-_CODECS = Codecs()
+#: The objects were recorded with this release.
+_CODECS = Codecs(published(release_named("1.36")))
 
 
 def _lines() -> Iterator[dict[str, Any]]:

@@ -11,6 +11,7 @@ from bayplan.apiserver.registry.api_resources import ApiResource, ResourceTable
 from bayplan.apiserver.registry.builtin_resources import built_in
 from bayplan.apiserver.rest.discovery import Discovery
 from bayplan.apiserver.transport.api_messages import ApiRequest
+from bayplan.release import DEFAULT
 
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _KUBECTL = (
@@ -99,4 +100,4 @@ def test_discovery_follows_the_table() -> None:
 
 def test_version_is_that_of_the_api() -> None:
     """kubectl compares it with its own."""
-    assert _get(built_in(), "/version")["gitVersion"] == "v1.36.4"
+    assert _get(built_in(), "/version")["gitVersion"] == f"v{DEFAULT.version}"
