@@ -13,10 +13,13 @@ from pathlib import Path
 import pytest
 from tests.e2e.api import Object, eventually
 from tests.e2e.bayplan import start_bayplan
+from tests.e2e.binaries import chosen_release
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.deployed import Deployed, printed
 from tests.e2e.objects import node
 from tests.e2e.seen import bound_to, condition, events
+
+from bayplan.release import release_named
 
 pytestmark = pytest.mark.e2e
 
@@ -63,10 +66,12 @@ DEPLOYMENT = textwrap.dedent(
                 - containerPort: 80
     """
 )
-#: As the author saw it, in the words of today: taints are no longer told apart, and claims come into it.
+_FACTS = release_named(chosen_release()).facts
+_CLAIMS = "no new claims to deallocate, " if _FACTS.reports_no_deallocation else ""
+#: As the author saw it, in the words of today: taints are no longer told apart, and claims may come into it.
 MESSAGE = (
     "0/4 nodes are available: 1 Node: k8s, 1 Node: node1, 1 node(s) had untolerated taint(s), "
-    "1 node(s) were unschedulable. no new claims to deallocate, preemption: 0/4 nodes are available: "
+    f"1 node(s) were unschedulable. {_CLAIMS}preemption: 0/4 nodes are available: "
     "2 No preemption victims found for incoming pod, 2 Preemption is not helpful for scheduling."
 )
 #: What the author saw in the log of the scheduler, as far as it is about the pod.

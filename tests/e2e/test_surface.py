@@ -69,7 +69,10 @@ def run(programs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> 
             plane,
             {"leaderElection": {"leaderElect": True}},
             verbosity=5,
-            arguments=[_as_given(flag) for flag in FLAGS if flag.name not in _OTHERWISE],
+            arguments=[
+                *(_as_given(flag) for flag in FLAGS if flag.name not in (*_OTHERWISE, "emulated-version")),
+                "--emulated-version=1.36",  # whatever the API server is of
+            ],
         )
         assert process.port is not None
         _tell_the_story(plane.api)
