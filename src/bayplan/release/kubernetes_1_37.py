@@ -152,10 +152,6 @@ KUBERNETES_1_37: Final = Release(
     scheduler_gates=SCHEDULER_GATES,
     omitted_points={},
     nominal_points={
-        # For pods that are on a node already and wait to be resized.
-        "NodeName": frozenset({"preFilter"}),
-        "NodeUnschedulable": frozenset({"preFilter"}),
-        "TaintToleration": frozenset({"preFilter"}),
         # For pod groups.
         "DynamicResources": frozenset({"podGroupPostFilter"}),
         "DefaultPreemption": frozenset({"podGroupPostFilter"}),
