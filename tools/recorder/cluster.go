@@ -34,6 +34,8 @@ type cluster struct {
 	informers informers.SharedInformerFactory
 	mutex     sync.Mutex
 	evicted   []string
+	// As they are once all defaults are filled in.
+	profiles []config.KubeSchedulerProfile
 }
 
 func newCluster(ctx context.Context, loaded *config.KubeSchedulerConfiguration, objects []runtime.Object) (*cluster, error) {
@@ -49,6 +51,9 @@ func newCluster(ctx context.Context, loaded *config.KubeSchedulerConfiguration, 
 		scheduler.WithPercentageOfNodesToScore(loaded.PercentageOfNodesToScore),
 		scheduler.WithExtenders(loaded.Extenders...),
 		scheduler.WithParallelism(1),
+		scheduler.WithBuildFrameworkCapturer(func(profile config.KubeSchedulerProfile) {
+			made.profiles = append(made.profiles, profile)
+		}),
 	)
 	return made, err
 }

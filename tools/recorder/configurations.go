@@ -36,6 +36,7 @@ func recordConfiguration(ctx context.Context, given line) (line, error) {
 	if err != nil {
 		return put(given, "errors", []string{err.Error()})
 	}
+	loaded.Profiles = made.profiles
 	effective, err := encoded(loaded)
 	if err != nil {
 		return nil, err
