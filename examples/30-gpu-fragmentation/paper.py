@@ -20,8 +20,6 @@ import numpy as np
 from go_random import GoRandom
 
 from bayplan.lab import PodArrival, SimulationOptions, Trace, TraceError, read_trace, renamed, simulate
-from bayplan.lab.trace import ObjectArrival
-from bayplan.model import Node
 
 HERE = Path(__file__).parent
 TRACES = HERE.parents[1].parent / "shared" / "traces"
@@ -45,20 +43,15 @@ def gpu_milli(pod):
 
 
 def arranged(trace, seed):
-    """The pods of *trace* in random order, and drawn again until they ask for 130 % of the GPUs.
-
-    Nodes get names in random order as well: ties are broken by name.
-    """
+    """The pods of *trace* in random order, and drawn again until they ask for 130 % of the GPUs."""
     random = GoRandom(seed)
     random.int63()
     known = sorted((each.pod for each in trace.pods), key=lambda pod: pod.name)
     pods = list(known)
     random.shuffle(pods)
-    nodes = sorted(trace.nodes, key=lambda node: node.name)
-    wanted = ASKED * 1000 * sum(int(node.status.allocatable[COUNT]) for node in nodes)
+    wanted = ASKED * 1000 * sum(int(node.status.allocatable[COUNT]) for node in trace.nodes)
     pods = tuned(pods, known, wanted, random)
-    names = [f"{place:04}-{node.name}" for place, node in zip(random.permutation(len(nodes)), nodes, strict=True)]
-    entries = [ObjectArrival(0.0, with_name(node, name)) for name, node in zip(names, nodes, strict=True)]
+    entries = [each for each in trace.entries if not isinstance(each, PodArrival)]
     return Trace.of([*entries, *(PodArrival(float(second), pod) for second, pod in enumerate(pods))])
 
 
@@ -73,11 +66,6 @@ def tuned(pods, known, wanted, random):
         pods.append(renamed(pod, f"{pod.name}-tuned-{len(pods)}"))
         asked += gpu_milli(pod)
     return pods
-
-
-def with_name(node, name):
-    whole = dict(node.whole)
-    return Node.from_dict({**whole, "metadata": {**whole["metadata"], "name": name, "uid": f"node-{name}"}})
 
 
 def typical_pods(pods):
