@@ -135,10 +135,13 @@ def _context_lines(explanation: Explanation, form: TextForm) -> Iterator[str]:
         if preemption.victims:
             victims = [f"{each.namespace}/{each.name} (priority {each.priority})" for each in preemption.victims]
             lines.append(f"  {form.names(victims)}")
+    if explanation.preempted is not None:
+        lines.append(f"Preempted: {explanation.preempted.summary}")
     if explanation.gang is not None:
         lines.append(f"PodGroup {explanation.gang.name}: {explanation.gang.summary}")
     lines += [f"ElasticQuota {each.name}: {each.summary}" for each in explanation.quotas]
     lines += [f"Claim {each.claim}: {each.summary}" for each in explanation.volumes]
+    lines += [f"ResourceClaim {each.claim}: {each.summary}" for each in explanation.devices]
     lines += [f"Extender {each.extender}, {each.verb}: {each.summary}" for each in explanation.extenders]
     if lines:
         yield ""

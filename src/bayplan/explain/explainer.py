@@ -18,7 +18,9 @@ from bayplan.explain.explanation import (
     QueueState,
 )
 from bayplan.explain.node_answers import detail_of, placement_of, summarize_diagnosis, summarize_nodes
+from bayplan.explain.preempted_pods import preempted_by
 from bayplan.explain.related import (
+    devices_of,
     extenders_of,
     gang_of,
     preemption_of,
@@ -185,6 +187,8 @@ class Explainer:
             gang=gang_of(self.scheduler, pod),
             quotas=quotas_of(self.scheduler, pod),
             volumes=volumes_of(self.scheduler, pod),
+            devices=devices_of(self.scheduler.core, pod),
+            preempted=preempted_by(self.scheduler.core, pod),
             notes=notes,
             **parts,
         )

@@ -176,6 +176,30 @@ class PreemptionAnswer(Explained, frozen=True, kw_only=True):
     refused: tuple[CountedReason, ...] = ()
 
 
+class PreemptorPod(Explained, frozen=True, kw_only=True):
+    """A pod of higher priority that took, or will take, the place of a preempted one."""
+
+    namespace: str
+    name: str
+    priority: int = 0
+    #: Whether it is on the node by now; before that it is nominated there.
+    is_bound: bool = False
+
+
+class PreemptedReport(Explained, frozen=True, kw_only=True):
+    """The pod was chosen as a victim of preemption."""
+
+    summary: str
+    node: str
+    #: Who took its place; several, if it cannot be told which of them.
+    by: tuple[PreemptorPod, ...] = ()
+
+
+class DeviceReport(Explained, frozen=True, kw_only=True):
+    claim: str
+    summary: str
+
+
 class GangReport(Explained, frozen=True, kw_only=True):
     name: str
     summary: str
@@ -248,9 +272,11 @@ class Explanation(Explained, frozen=True, kw_only=True):
     placement: Placement | None = None
     queue: QueueState | None = None
     preemption: PreemptionAnswer | None = None
+    preempted: PreemptedReport | None = None
     gang: GangReport | None = None
     quotas: tuple[QuotaReport, ...] = ()
     volumes: tuple[VolumeReport, ...] = ()
+    devices: tuple[DeviceReport, ...] = ()
     extenders: tuple[ExtenderReport, ...] = ()
     suggestions: tuple[Suggestion, ...] = ()
     notes: tuple[str, ...] = ()

@@ -14,7 +14,8 @@ from bayplan.explain.explanation import (
     QueueState,
 )
 from bayplan.explain.node_answers import placement_of, summarize_nodes
-from bayplan.explain.related import extenders_of, preemption_of, waking_events
+from bayplan.explain.preempted_pods import preempted_by
+from bayplan.explain.related import devices_of, extenders_of, preemption_of, waking_events
 from bayplan.model import format_time
 
 if TYPE_CHECKING:
@@ -97,6 +98,8 @@ class LiveAnswers:
             profile=pod.spec.scheduler_name,
             source=self.source(),
             outcome=outcome,
+            devices=devices_of(self._core, pod),
+            preempted=preempted_by(self._core, pod),
             **parts,
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -35,13 +35,11 @@ def summarize_nodes(outcome: FilterView | None, n_nodes: int, absent: Status | N
     feasible: list[str] = []
     n_seen = 0
     if outcome is not None:
-        feasible = [str(name) for name in outcome.nodes.names[outcome.feasible]]
+        feasible = outcome.nodes.names[outcome.feasible].tolist()
         n_seen = len(outcome.nodes)
-        for position in np.flatnonzero(~outcome.feasible).tolist():
-            status = _status(outcome, position)
-            if status is not None:
-                key = status.plugin, status.reasons, status.code is Code.UNSCHEDULABLE
-                groups.setdefault(key, []).append(str(outcome.nodes.names[position]))
+        for status, positions in _rejected(outcome):
+            key = status.plugin, status.reasons, status.code is Code.UNSCHEDULABLE
+            groups.setdefault(key, []).extend(outcome.nodes.names[positions].tolist())
     found = [
         NodeGroup(plugin=plugin, reasons=reasons, count=len(names), nodes=tuple(names), resolvable=resolvable)
         for (plugin, reasons, resolvable), names in groups.items()
@@ -52,9 +50,26 @@ def summarize_nodes(outcome: FilterView | None, n_nodes: int, absent: Status | N
     return NodeSummary(total=n_nodes, feasible=len(feasible), feasible_nodes=tuple(feasible), groups=tuple(found))
 
 
-def _status(outcome: Any, position: int) -> Status | None:
-    found: Status | None = outcome.status(position)
-    return found
+def _rejected(outcome: Any) -> Iterator[tuple[Status, Any]]:
+    """The statuses of rejected nodes, with the positions of the nodes; many at a time, because a running scheduler
+    waits meanwhile."""
+    for entry in outcome.decided:
+        rejections, statuses = entry.verdict.rejections, entry.verdict.statuses
+        alike = entry.where.copy()
+        for position in statuses:
+            if alike[position]:
+                alike[position] = False
+                yield entry.status(position), [position]
+        positions = np.flatnonzero(alike)
+        # One number for each combination of reasons.
+        masks = np.array([rejection.where[positions] for rejection in rejections], dtype=np.bool_)
+        combinations = np.packbits(masks, axis=0).T if len(rejections) else np.zeros((len(positions), 0))
+        _, firsts, inverse = np.unique(combinations, axis=0, return_index=True, return_inverse=True)
+        for number, first in enumerate(firsts.tolist()):
+            yield entry.status(int(positions[first])), positions[inverse.reshape(-1) == number]
+    for position, status in outcome.overrides.items():
+        if not outcome.feasible[position]:
+            yield status, [position]
 
 
 def summarize_diagnosis(diagnosis: Diagnosis) -> NodeSummary:

@@ -10,6 +10,7 @@ from bayplan.explain.amounts import amount_text
 from bayplan.explain.custom_remedies import group_of, members_of, used_in
 from bayplan.explain.explanation import (
     CountedReason,
+    DeviceReport,
     ExtenderReport,
     GangReport,
     PreemptionAnswer,
@@ -19,10 +20,10 @@ from bayplan.explain.explanation import (
     WakingEvents,
 )
 from bayplan.framework import Action, ClusterEvent, PreemptionReport, registered_events
-from bayplan.model import ElasticQuota, PersistentVolumeClaim, Pod, StorageClass
+from bayplan.model import ElasticQuota, PersistentVolumeClaim, Pod, ResourceClaim, StorageClass
 
 if TYPE_CHECKING:
-    from bayplan.core import Profile
+    from bayplan.core import Profile, SchedulerCore
     from bayplan.explain.what_if_scheduler import WhatIfScheduler
     from bayplan.observe.record import ExtenderAnswer
 
@@ -154,6 +155,37 @@ def volumes_of(scheduler: WhatIfScheduler, pod: Pod) -> tuple[VolumeReport, ...]
             text += f"; class {class_name} ({mode})"
         found.append(VolumeReport(claim=name, summary=text))
     return tuple(found)
+
+
+def devices_of(core: SchedulerCore, pod: Pod) -> tuple[DeviceReport, ...]:
+    """The pod's resource claims; for each what it asks for, and what it got."""
+    made = {each.name: each.resource_claim_name for each in pod.status.resource_claim_statuses}
+    found = []
+    for each in pod.spec.resource_claims:
+        name = each.resource_claim_name or made.get(each.name)
+        if name is None:
+            text = f"no claim was made of the template {each.resource_claim_template_name} yet"
+            found.append(DeviceReport(claim=each.name, summary=text))
+            continue
+        claim = core.objects.lister(ResourceClaim).get(name, pod.namespace)
+        found.append(
+            DeviceReport(claim=name, summary="no such claim was seen" if claim is None else _claim(claim))
+        )
+    return tuple(found)
+
+
+def _claim(claim: ResourceClaim) -> str:
+    allocation = claim.status.allocation
+    if allocation is not None:
+        devices = [f"{each.device} of {each.driver}" for each in allocation.devices.results]
+        return f"allocated: {', '.join(devices)}" if devices else "allocated"
+    asked = []
+    for request in claim.spec.devices.requests:
+        for each in (request.exactly, *request.first_available):
+            if each is not None:
+                count = "all" if each.allocation_mode == "All" else str(each.count or 1)
+                asked.append(f"{count} of class {each.device_class_name}")
+    return f"not allocated; asks for {' or '.join(asked)}" if asked else "not allocated"
 
 
 def extenders_of(answers: Sequence[ExtenderAnswer]) -> tuple[ExtenderReport, ...]:

@@ -6,7 +6,7 @@ from tests.unit.explain.applied import scheduler_of
 
 from bayplan.explain.explainer import Explainer
 from bayplan.explain.explanation import AnswerSource, Explanation
-from bayplan.model import KubeObject, Pod
+from bayplan.model import KubeObject, Pod, ResourceClaim
 from bayplan.testing import make_node, make_pod
 
 SOURCE = AnswerSource(kind="snapshot", description="test")
@@ -108,3 +108,58 @@ def test_an_empty_cluster_is_told() -> None:
     answer = explain(make_pod("p"))
 
     assert answer.outcome.summary == "No node takes default/p: no nodes available to schedule pods."
+
+
+def test_nodes_with_several_reasons_are_a_group_of_their_own() -> None:
+    """By the combination of reasons; groups of one plugin do not mix."""
+    nodes = [
+        *(make_node(f"cpu-{i}", cpu="1") for i in range(3)),
+        *(make_node(f"memory-{i}", memory="1Gi") for i in range(2)),
+        *(make_node(f"both-{i}", cpu="1", memory="1Gi") for i in range(4)),
+        make_node("fits"),
+    ]
+
+    answer = explain(make_pod("p", cpu="2", memory="2Gi"), *nodes)
+
+    assert answer.nodes is not None
+    assert [(group.reasons, group.nodes) for group in answer.nodes.groups] == [
+        (("Insufficient cpu", "Insufficient memory"), tuple(f"both-{i}" for i in range(4))),
+        (("Insufficient cpu",), tuple(f"cpu-{i}" for i in range(3))),
+        (("Insufficient memory",), tuple(f"memory-{i}" for i in range(2))),
+    ]
+    assert (answer.nodes.feasible, answer.nodes.feasible_nodes) == (1, ("fits",))
+
+
+def test_claims_of_devices_are_told() -> None:
+    """What a claim asks for, and which claims are not there."""
+    claim = ResourceClaim.from_dict(
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+            "metadata": {"name": "gpus", "namespace": "default", "uid": "c"},
+            "spec": {
+                "devices": {
+                    "requests": [
+                        {
+                            "name": "r",
+                            "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 2},
+                        }
+                    ]
+                }
+            },
+        }
+    )
+    claims = [
+        {"name": "a", "resourceClaimName": "gpus"},
+        {"name": "b", "resourceClaimName": "missing"},
+        {"name": "c", "resourceClaimTemplateName": "each"},
+    ]
+
+    answer = explain(make_pod("p", spec={"resourceClaims": claims}), make_node("n"), claim)
+
+    assert [(each.claim, each.summary) for each in answer.devices] == [
+        ("gpus", "not allocated; asks for 2 of class gpu"),
+        ("missing", "no such claim was seen"),
+        ("c", "no claim was made of the template each yet"),
+    ]
+    assert answer.outcome.summary == 'default/p is not tried yet: could not find ResourceClaim "default/missing".'

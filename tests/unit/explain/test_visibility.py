@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from bayplan.explain.explanation import (
     AnswerSource,
     ChangedObject,
     Explanation,
     PodOutcome,
     PodReference,
+    PreemptedReport,
     PreemptionAnswer,
+    PreemptorPod,
     SuggestedChange,
     Suggestion,
     VictimPod,
@@ -34,6 +38,21 @@ ANSWER = Explanation(
     ),
     suggestions=(_suggestion("secret"), _suggestion("mine")),
 )
+
+
+def test_a_preemptor_of_others_is_not_named() -> None:
+    """Only that there was one, as kube-scheduler's message says."""
+    report = PreemptedReport(
+        summary="preempted on n: secret/vip (priority 9) took its place",
+        node="n",
+        by=(PreemptorPod(namespace="secret", name="vip", priority=9),),
+    )
+    answer = msgspec.structs.replace(ANSWER, preempted=report)
+
+    assert "secret" in namespaces_in(answer)
+    hidden = redacted(answer, {"secret"}).preempted
+    assert hidden is not None
+    assert (hidden.summary, hidden.by) == ("preempted on n for a pod of higher priority", ())
 
 
 def test_the_namespaces_of_others_are_known() -> None:
