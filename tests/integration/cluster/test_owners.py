@@ -132,3 +132,31 @@ def test_a_claim_gets_the_smallest_volume_that_fits_and_leaves_it_released() -> 
         await driver.until(lambda: volume_is("Released"))
 
     run_on_cluster(scenario)
+
+
+def test_a_namespace_that_cannot_go_yet_says_what_is_left() -> None:
+    async def scenario(driver: ClusterDriver) -> None:
+        await driver.apply("{apiVersion: v1, kind: Namespace, metadata: {name: x}}")
+        held = "{name: a, namespace: x, finalizers: [example.com/held]}"
+        await driver.apply(f"{{apiVersion: v1, kind: ConfigMap, metadata: {held}}}")
+        await driver.delete("v1", "namespaces", "x", namespace="")
+
+        async def conditions() -> dict[str, str]:
+            status = (await driver.get("v1", "namespaces", "x", namespace=""))["status"]
+            true = [each for each in status.get("conditions", ()) if each["status"] == "True"]
+            return {each["type"]: each["message"] for each in true}
+
+        async def is_explained() -> bool:
+            held = (
+                "Some content in the namespace has finalizers remaining: example.com/held in 1 resource instances"
+            )
+            return await conditions() == {
+                "NamespaceContentRemaining": "Some resources are remaining: configmaps. has 1 resource instances",
+                "NamespaceFinalizersRemaining": held,
+            }
+
+        await driver.until(is_explained)
+        await driver.patch("v1", "configmaps", "a", {"metadata": {"finalizers": None}}, namespace="x")
+        await driver.until(lambda: _is_gone(driver, "v1", "namespaces", "x", namespace=""))
+
+    run_on_cluster(scenario)

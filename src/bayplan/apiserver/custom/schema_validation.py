@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -10,9 +9,11 @@ from bayplan.apiserver.api_errors import StatusCause
 from bayplan.apiserver.custom.formats import RECOGNIZED
 from bayplan.apiserver.custom.rule_validation import rule_causes, rule_text_causes
 from bayplan.apiserver.custom.structure import conformed
-from bayplan.apiserver.custom.value_validation import check, compiled
+from bayplan.apiserver.custom.value_validation import check
 from bayplan.apiserver.schema.schemas import Json
 from bayplan.apiserver.validation.field_errors import forbidden, invalid, not_supported, required
+from bayplan.cel.regex.linear_regex import compile_regex
+from bayplan.cel.regex.pattern import PatternError
 
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _LIST_TYPES: Final = ("atomic", "set", "map")
@@ -76,9 +77,9 @@ def _unsupported_causes(schema: Json, field_path: str, level: str) -> Iterator[S
 
 def _pattern_causes(pattern: str, field_path: str) -> Iterator[StatusCause]:
     try:
-        compiled(pattern)
-    except re.error as error:
-        text = f"must be a valid regular expression, but isn't: error parsing regexp: {error}"
+        compile_regex(pattern)
+    except PatternError as error:
+        text = f"must be a valid regular expression, but isn't: {error}"
         yield invalid(field_path, pattern, text)
 
 

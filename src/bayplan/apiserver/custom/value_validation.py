@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -13,6 +11,7 @@ from bayplan.apiserver.api_errors import StatusCause
 from bayplan.apiserver.custom.formats import fits_format
 from bayplan.apiserver.schema.schemas import Json
 from bayplan.apiserver.validation import field_errors
+from bayplan.cel.regex.linear_regex import compile_regex
 
 #: Errors about a value as a whole name no field.
 _NOWHERE: Final = "<nil>"
@@ -97,17 +96,11 @@ def _text(schema: Json, value: str, field_path: str) -> Iterator[StatusCause]:
     if "maxLength" in schema and len(value) > schema["maxLength"]:
         yield field_errors.too_long(field_path, schema["maxLength"])
         return
-    if "pattern" in schema and not compiled(schema["pattern"]).search(value):
+    if "pattern" in schema and not compile_regex(schema["pattern"]).search(value):
         yield _invalid(field_path, value, f"should match '{schema['pattern']}'")
     if not fits_format(value, schema.get("format", "")):
         shown = msgspec.json.encode(value).decode().strip('"')
         yield _type_invalid(field_path, shown, schema["format"], shown)
-
-
-@lru_cache(maxsize=4096)
-def compiled(pattern: str) -> re.Pattern[str]:
-    """Go's regular expressions are nearly Python's; raises `re.error` for those that are not."""
-    return re.compile(pattern)
 
 
 def _number(schema: Json, value: float, field_path: str) -> Iterator[StatusCause]:

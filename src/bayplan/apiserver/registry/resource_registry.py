@@ -227,7 +227,7 @@ class ResourceRegistry:
         if not subresource:
             context.warnings.extend(self.strategy_of(resource).warnings(new, old))
         # 4. Store, or remove an object whose last finalizer is gone; an unchanged object is not stored.
-        if _is_finished(new, old):
+        if _is_finished(new, old) and not self.strategy_of(resource).holds_deletion(new):
             return self._finished(resource, entry, new, context), False
         new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
         if new == old:

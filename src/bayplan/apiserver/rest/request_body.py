@@ -17,6 +17,8 @@ JSON: Final = "application/json"
 YAML: Final = "application/yaml"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 _ACCEPTED: Final = f"{JSON}, {YAML}, {PROTOBUF}"
+#: Go's words.
+_TOO_DEEP: Final = "exceeded max depth"
 _decode_json = msgspec.json.Decoder().decode
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -50,11 +52,21 @@ def read_object(request: ApiRequest, codec: Codec, validation: str, warnings: li
         why = f"Object 'Kind' is missing in '{request.body.decode(errors='replace')}'"
         raise unrecognized(codec.kind, why, request.body)
     collect = validation != "Ignore"
-    obj, findings = codec.decode(value, collect_unknown=collect)
+    try:
+        obj, findings = codec.decode(value, collect_unknown=collect)
+    except RecursionError:
+        raise unrecognized(codec.kind, f"json parse error: {_TOO_DEEP}", request.body) from None
     if collect and request.body[:1] == b"{":
-        findings = [*duplicate_fields(request.body, value), *findings]
+        findings = [*_duplicates(request.body, value), *findings]
     report(findings, codec, validation, warnings)
     return obj
+
+
+def _duplicates(body: bytes, value: object) -> list[str]:
+    try:
+        return duplicate_fields(body, value)
+    except (UnicodeDecodeError, msgspec.DecodeError):
+        return duplicate_fields(_with_replacements(body), value)
 
 
 def report(findings: list[str], codec: Codec, validation: str, warnings: list[str]) -> None:
@@ -70,9 +82,21 @@ def report(findings: list[str], codec: Codec, validation: str, warnings: list[st
 def _json(body: bytes, kind: str) -> object:
     try:
         return _decode_json(body)
+    except RecursionError:
+        raise unrecognized(kind, f"couldn't get version/kind; json parse error: {_TOO_DEEP}", body) from None
+    except UnicodeDecodeError:
+        return _json(_with_replacements(body), kind)
     except msgspec.DecodeError as error:
+        if "utf-8" in str(error).lower():
+            return _json(_with_replacements(body), kind)
         why = str(error) if body else "unexpected end of JSON input"
         raise unrecognized(kind, f"couldn't get version/kind; json parse error: {why}", body) from None
+
+
+def _with_replacements(body: bytes) -> bytes:
+    """Every byte that is not UTF-8 becomes U+FFFD, as when Go reads JSON."""
+    text = body.decode("utf-8", "surrogateescape")
+    return "".join("\ufffd" if "\udc80" <= char <= "\udcff" else char for char in text).encode()
 
 
 def _protobuf(body: bytes, kind: str) -> object:

@@ -289,3 +289,15 @@ def test_scale_without_replicas_is_an_error(client: Client) -> None:
     patch = {"spec": {"replicas": 3}}
     client.ask("PATCH", f"{_LAMPS}/l/scale", patch, content_type="application/merge-patch+json")
     assert client.ask("GET", f"{_LAMPS}/l")["spec"] == {"n": 3}
+
+
+def test_patterns_are_those_of_re2(client: Client) -> None:
+    """Python's `re` refuses flags inside an expression, which Kueue's definitions have."""
+    definition = _definition()
+    properties = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
+    properties["level"] = {"type": "string", "pattern": "^(low|(?i)high)$"}
+    client.ask("POST", _DEFINITIONS, definition)
+    for number, (level, expected) in enumerate([("HIGH", 201), ("low", 201), ("LOW", 422)]):
+        response = client.raw("POST", _LAMPS, _lamp(f"l{number}", level=level))
+        assert response.status == expected, response.body
+    assert b"should match '^(low|(?i)high)$'" in response.body

@@ -192,3 +192,18 @@ def test_a_bug_is_an_internal_error(client: DirectClient, monkeypatch: pytest.Mo
 
     assert (status, answer["message"]) == (500, "Internal error occurred: broken")
     assert json.loads(client.response("GET", CONFIG_MAPS).body)["items"] == []
+
+
+def test_json_that_nests_too_deeply_is_a_bad_request() -> None:
+    client = DirectClient()
+    deep = b'{"metadata":{"name":"a"},"data":' + b'{"a":' * 10_001 + b"1" + b"}" * 10_001 + b"}"
+    status, answer = client.request("POST", CONFIG_MAPS, deep)
+    assert (status, answer["reason"]) == (400, "BadRequest")
+    assert "exceeded max depth" in answer["message"]
+
+
+def test_bytes_that_are_not_utf_8_are_replaced() -> None:
+    client = DirectClient()
+    status, answer = client.request("POST", CONFIG_MAPS, b'{"metadata":{"name":"a"},"data":{"k":"x\xff\xfey"}}')
+    assert status == 201, answer
+    assert answer["data"] == {"k": "x\ufffd\ufffdy"}
