@@ -43,8 +43,8 @@ def _plugin_errors(registration: Registration, what: str) -> Iterator[None]:
     name, source = registration.plugin.name, registration.source
     try:
         yield
-    except PluginError as error:  # a sentence that says what is wrong
-        raise PluginError(f"plugin {name} ({source}): {error}") from None
+    except PluginError as refusal:  # a sentence that says what is wrong
+        raise PluginError(f"plugin {name} ({source}): {refusal}") from None
     except BaseException as error:
         contain(error)
         raise PluginError(
