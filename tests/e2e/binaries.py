@@ -1,8 +1,8 @@
 """The programs of a real control plane, and Helm: where they are found, and how they are built where they are not.
 
-There is a module for each release of Kubernetes that Bayplan follows. BAYPLAN_E2E_RELEASE chooses one (1.36); the
-newest is taken without it. Each program is looked for in this order, and taken only if it is of that minor
-version:
+There is a module for each release of Kubernetes that Bayplan follows. BAYPLAN_E2E_RELEASE chooses one (1.37);
+without it, the default release of Bayplan is taken. Each program is looked for in this order, and taken only if it
+is of that minor version:
 
 1. the folder that KUBEBUILDER_ASSETS names (etcd, kube-apiserver and kubectl are usually there),
 2. the folders of the PATH,
@@ -28,6 +28,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from bayplan.release import DEFAULT
 
 MODULES = Path(__file__).parent / "control-plane"
 RELEASE_VARIABLE = "BAYPLAN_E2E_RELEASE"
@@ -63,7 +65,7 @@ KUBERNETES_VERSIONS = _pinned_releases()
 
 def chosen_release(env: Mapping[str, str] = os.environ) -> str:
     """The minor release that is tested."""
-    minor = env.get(RELEASE_VARIABLE) or list(KUBERNETES_VERSIONS)[-1]
+    minor = env.get(RELEASE_VARIABLE) or DEFAULT.minor
     if minor not in KUBERNETES_VERSIONS:
         raise ValueError(f"{RELEASE_VARIABLE} is {minor}; there are {' and '.join(KUBERNETES_VERSIONS)}")
     return minor
