@@ -9,6 +9,7 @@ from tests.e2e import binaries
 from tests.e2e.binaries import (
     ETCD_VERSION,
     HELM_VERSION,
+    KUBERNETES,
     KUBERNETES_VERSION,
     KUBERNETES_VERSIONS,
     PROGRAMS,
@@ -110,7 +111,8 @@ def test_etcd_and_helm_serve_all_releases(tmp_path: Path) -> None:
     older, newer = KUBERNETES_VERSIONS.values()
     built = tmp_path / "bayplan" / "control-plane"
     (built / newer).mkdir(parents=True)
-    _place(built / newer, *PROGRAMS, version="")
+    _place(built / newer, "etcd", "helm")
+    _place(built / newer, *KUBERNETES, version=newer)
     env = {"XDG_CACHE_HOME": str(tmp_path), "PATH": "", binaries.RELEASE_VARIABLE: "1.36"}
 
     found = binaries.find(env)
