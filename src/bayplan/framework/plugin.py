@@ -20,6 +20,7 @@ from typing import (
     TypeVar,
     get_args,
     get_origin,
+    runtime_checkable,
 )
 
 from bayplan.framework.events import ClusterEvent
@@ -89,6 +90,13 @@ class QueuedPod(Protocol):
     @property
     def attempts(self) -> int:
         """How often it was tried."""
+
+
+@runtime_checkable
+class Cloneable(Protocol):
+    """State that is changed in place by add_pod/remove_pod, and so must be copied for a what-if."""
+
+    def clone(self) -> Any: ...
 
 
 class Comparable(Protocol):

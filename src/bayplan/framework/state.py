@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
 from bayplan.framework.calls import PluginMethod
-from bayplan.framework.plugin import Reads
+from bayplan.framework.plugin import Cloneable, Reads
 from bayplan.framework.status import SKIP_ALIKE, SUCCESS_ALONE, Status
 
 if TYPE_CHECKING:
@@ -26,13 +26,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_EQUIVALENCE_CLASSES: Final = 4096
-
-
-@runtime_checkable
-class Cloneable(Protocol):
-    """State that is changed in place by add_pod/remove_pod, and so must be copied for a what-if."""
-
-    def clone(self) -> Any: ...
 
 
 class CycleState:
