@@ -64,6 +64,10 @@ def _has_event(api: Api, name: str, reason: str) -> bool:
     return any(each["reason"] == reason for each in events(api, name))
 
 
+def _has_note(api: Api, name: str, text: str) -> bool:
+    return any(text in each["note"] for each in events(api, name))
+
+
 def _budget(name: str, labels: Mapping[str, str], *, allowed: int) -> Object:
     """A disruption budget with the status that its controller would give it."""
     return {
@@ -103,6 +107,11 @@ def _preempt(api: Api, kubelets: Kubelets) -> None:
     with kubelets.away():
         _put(api, pod("preemptor", cpu="2", priorityClassName="high"))
         eventually(lambda: api.get("Pod", "preemptor")["status"].get("nominatedNodeName") == "b")
+        # The preemptor is tried again when the first victim has gone: with both at once that were left to chance.
+        kubelets.end("victim-1")
+        eventually(
+            lambda: _has_note(api, "preemptor", "not eligible due to a terminating pod on the nominated node")
+        )
         assert bound_to(api, "preemptor") is None
     eventually(lambda: _has_event(api, "preemptor", "Scheduled"))
     for victim in ("victim-1", "victim-2"):
