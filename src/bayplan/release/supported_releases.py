@@ -13,8 +13,8 @@ from bayplan.release.release import Release
 #: Minor release → what is known of it, the oldest first.
 SUPPORTED: Final[Mapping[str, Release]] = {each.minor: each for each in (KUBERNETES_1_36, KUBERNETES_1_37)}
 NEWEST: Final = KUBERNETES_1_37
-#: What is followed where nobody says which.
-DEFAULT: Final = KUBERNETES_1_36
+#: What is followed where nobody says which. While a new release is being added it stays at the one before.
+DEFAULT: Final = NEWEST
 
 _VERSION: Final = re.compile(r"(?:kube=)?v?(\d+)\.(\d+)(?:[.+-].*)?")
 

@@ -1,4 +1,4 @@
-"""The built-in kinds: names, scope, verbs and subresources as kube-apiserver 1.36 reports them.
+"""The built-in kinds: names, scope, verbs and subresources as kube-apiserver reports them.
 
 Groups are in kube-apiserver's order, which discovery keeps. Only subresources that are served here are listed:
 those that need a running container (`exec`, `log`, `proxy`, …) are not.

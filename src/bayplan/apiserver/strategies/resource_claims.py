@@ -31,7 +31,7 @@ from bayplan.apiserver.validation.quantity_validation import is_extended
 if TYPE_CHECKING:
     from bayplan.apiserver.registry.attributes import AdmissionAttributes
 
-#: Fields of devices and attributes behind feature gates that are off by default in 1.36.
+#: Fields of devices and attributes behind feature gates that are off by default.
 _GATED_OF_DEVICES = ("nodeAllocatableResourceMappings",)
 _GATED_OF_ATTRIBUTES = ("bools", "ints", "strings", "versions")
 
