@@ -15,6 +15,12 @@ from bayplan.version import __version__
 
 #: upstream uses this name for the informers of the scheduler.
 INFORMER_NAME: Final = "kube-scheduler"
+#: upstream adds an s to the kind, whatever its plural; queries have it this way.
+_PLURALS: Final = {
+    "csistoragecapacities": "csistoragecapacitys",
+    "deviceclasses": "deviceclasss",
+    "storageclasses": "storageclasss",
+}
 
 
 class ProcessMetrics:
@@ -73,7 +79,7 @@ class ProcessMetrics:
 
 
 def _resource(path: str) -> tuple[str, str, str]:
-    """Group, version and plural of `/api/v1/pods` or `/apis/apps/v1/namespaces/a/deployments`."""
+    """Group, version and name of `/api/v1/pods` or `/apis/apps/v1/namespaces/a/deployments`."""
     _, root, *parts = path.split("/")
     group = parts.pop(0) if root == "apis" else ""
-    return group, parts[0], parts[-1]
+    return group, parts[0], _PLURALS.get(parts[-1], parts[-1])

@@ -256,6 +256,7 @@ KUBERNETES_1_36: Final = Release(
         has_pod_group_post_filter=False,
         counts_entities=False,
         exposes_informers=False,
+        locates_device_errors=False,
         reports_preemption=False,
         counts_first_violated_budget_only=False,
         keeps_first_unstarted_pod=False,

@@ -60,6 +60,7 @@ def test_versions_of_watched_resources() -> None:
             ("/api/v1/pods", "12"),
             ("/apis/apps/v1/namespaces/a/replicasets", "9000000000000000013"),
             ("/api/v1/nodes", ""),
+            ("/apis/storage.k8s.io/v1/storageclasses", "14"),
         ]
     )
 
@@ -67,4 +68,5 @@ def test_versions_of_watched_resources() -> None:
     labels = 'informer_store_resource_version{group="%s",name="kube-scheduler",resource="%s",version="v1"}'
     assert f"{labels % ('', 'pods')} 12.0" in text
     assert f"{labels % ('apps', 'replicasets')} 13.0" in text
+    assert f"{labels % ('storage.k8s.io', 'storageclasss')} 14.0" in text
     assert 'resource="nodes"' not in text
