@@ -156,6 +156,7 @@ BAYPLAN = [
     "Counter",
     "CycleState",
     "DeviceClass",
+    "DeviceTaintRule",
     "Diagnosis",
     "Domains",
     "ElasticQuota",

@@ -18,6 +18,11 @@ class ReleaseFacts:
     #: The metrics count scheduling entities, which are pods or pod groups, beside pods; the duration of goroutines
     #: of preemption is hidden, and those of plugins and of the scheduling algorithm are beta.
     counts_entities: bool = True
+    #: The metrics say up to which resourceVersion the objects of each watched resource are known.
+    exposes_informers: bool = True
+    #: kube-apiserver reports a wrong default amount of a device at the default and a duplicate condition at its
+    #: entry, and validates both attributes of a constraint.
+    locates_device_errors: bool = True
     #: DefaultPreemption says on which node it found a placement, and how many victims that has.
     reports_preemption: bool = True
     #: A victim that violates one PodDisruptionBudget takes nothing from the other budgets that protect it.
