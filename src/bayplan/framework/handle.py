@@ -95,6 +95,9 @@ class Client(Protocol):
     ) -> dict[str, Any]:
         """Any request; a PATCH is a merge patch unless *content_type* says otherwise."""
 
+    async def get_protobuf(self, path: str) -> bytes:
+        """An object in protobuf, which keeps every byte of what it was created with; JSON does not."""
+
     async def bind(self, pod: Pod, node_name: str) -> None: ...
 
     @overload

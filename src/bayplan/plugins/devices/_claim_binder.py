@@ -11,7 +11,9 @@ import msgspec
 from bayplan.framework.logs import get_logger
 from bayplan.model import CLAIM_FINALIZER, AllocationResult, Pod, ResourceClaim
 from bayplan.model.times import format_time
+from bayplan.model.wire_format import PROTOBUF, append_fields
 from bayplan.plugins.devices._binding_conditions import BindingConditionError, are_met, are_overdue
+from bayplan.plugins.devices._claim_additions import finalizer_for, has_parameters, reservation_for
 from bayplan.plugins.devices._extended_resources import is_special_name
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ _POLL_SECONDS: Final = 5.0
 #: How long to wait until the watch shows a claim that was created.
 _SHOWN_SECONDS: Final = 120.0
 _CONFLICT: Final = 409
+_INVALID: Final = 422
 
 
 class ClaimBindError(Exception):
@@ -105,8 +108,9 @@ class ClaimBinder:
         elif claim.status.allocation is None:
             raise ClaimBindError(f"claim {claim.key} got deallocated elsewhere in the meantime")
         body = self._reserved(claim, allocation, pod)
+        addition = reservation_for(claim, pod, self._handle.clock.now()) if allocation is None else b""
         try:
-            return ResourceClaim.from_dict(await self._put(claim, body, "/status"))
+            return ResourceClaim.from_dict(await self._add(claim, body, addition, "/status"))
         except Exception as error:
             what = "allocation and reservation" if allocation is not None else "reservation"
             raise ClaimBindError(f"add {what} to claim {claim.key}: {error}") from error
@@ -127,9 +131,25 @@ class ClaimBinder:
             return claim
         body = with_finalizers(claim, (*claim.metadata.finalizers, CLAIM_FINALIZER))
         try:
-            return ResourceClaim.from_dict(await self._put(claim, body))
+            return ResourceClaim.from_dict(await self._add(claim, body, finalizer_for(claim)))
         except Exception as error:
             raise ClaimBindError(f"add finalizer to claim {claim.key}: {error}") from error
+
+    async def _add(
+        self, claim: ResourceClaim, body: Mapping[str, Any], addition: bytes, subresource: str = ""
+    ) -> dict[str, Any]:
+        """Write the claim with what is added to it; *addition* is the same in protobuf, if that may be needed."""
+        try:
+            return await self._put(claim, body, subresource)
+        except Exception as refusal:
+            if _status(refusal) != _INVALID or not addition or not has_parameters(claim):
+                raise
+            try:
+                stored = await self._handle.client.get_protobuf(path_of(claim))
+            except Exception:
+                raise refusal from None
+        whole = append_fields(stored, addition)
+        return await self._handle.client.request("PUT", path_of(claim) + subresource, whole, content_type=PROTOBUF)
 
     async def _put(self, claim: ResourceClaim, body: Mapping[str, Any], subresource: str = "") -> dict[str, Any]:
         whole = {"apiVersion": claim.API_VERSION, "kind": claim.KIND, **body}
@@ -242,4 +262,9 @@ def to_json(value: msgspec.Struct) -> Any:
 
 
 def _is_conflict(error: BaseException | None) -> bool:
-    return getattr(error, "status", None) == _CONFLICT
+    return _status(error) == _CONFLICT
+
+
+def _status(error: BaseException | None) -> int | None:
+    """The answer of the API server."""
+    return getattr(error, "status", None)
