@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -84,7 +85,7 @@ def test_parameters_of_a_claim_may_be_written_in_any_way(start_control_plane: Ca
     start_bayplan(control_plane)
     for name in ("first", "second"):
         api.create(pod_with_claim(name, CONFIGURED))
-        eventually(lambda name=name: bound_to(api, name))
+        eventually(partial(bound_to, api, name))
 
     written = api.get("ResourceClaim", "configured")
     assert written["metadata"]["finalizers"] == ["resource.kubernetes.io/delete-protection"]

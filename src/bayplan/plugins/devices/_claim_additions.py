@@ -29,8 +29,9 @@ _UID: Final = 5
 def has_parameters(claim: ResourceClaim) -> bool:
     """Whether the claim or its allocation has opaque parameters."""
     allocation = claim.status.allocation
-    configs = (*claim.spec.devices.config, *(allocation.devices.config if allocation is not None else ()))
-    return any(each.opaque is not None for each in configs)
+    return any(each.opaque is not None for each in claim.spec.devices.config) or (
+        allocation is not None and any(each.opaque is not None for each in allocation.devices.config)
+    )
 
 
 def finalizer_for(claim: ResourceClaim) -> bytes:
