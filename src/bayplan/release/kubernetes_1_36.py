@@ -260,6 +260,7 @@ KUBERNETES_1_36: Final = Release(
         keeps_first_unstarted_pod=False,
         reports_no_deallocation=True,
         requeues_after_claim_deletion=False,
+        names_owner_of_created_claims=False,
         condenses_device_configuration=False,
         names_request_with_too_many_devices=False,
         explains_selector_errors=False,

@@ -28,6 +28,8 @@ class ReleaseFacts:
     reports_no_deallocation: bool = False
     #: The deletion of an allocated claim tries pods again that DynamicResources rejected.
     requeues_after_claim_deletion: bool = True
+    #: The metric of claims that the scheduler creates has the owner among its labels, and another name.
+    names_owner_of_created_claims: bool = True
     #: In the allocation of a claim a configuration is there once, and names no requests if it is for all of them.
     condenses_device_configuration: bool = True
     #: A claim for too many devices is refused at the request that is too much.

@@ -22,6 +22,10 @@ class BindingConditionError(Exception):
     """A device cannot be used, or not in time."""
 
 
+class BindingTimeoutError(BindingConditionError):
+    """Not in time."""
+
+
 def are_met(claim: ResourceClaim) -> bool:
     """Whether every device of the claim is ready; False without an allocation. Raises BindingConditionError."""
     allocation = claim.status.allocation

@@ -12,8 +12,14 @@ from bayplan.framework.logs import get_logger
 from bayplan.model import CLAIM_FINALIZER, AllocationResult, Pod, ResourceClaim
 from bayplan.model.times import format_time
 from bayplan.model.wire_format import PROTOBUF, append_fields
-from bayplan.plugins.devices._binding_conditions import BindingConditionError, are_met, are_overdue
+from bayplan.plugins.devices._binding_conditions import (
+    BindingConditionError,
+    BindingTimeoutError,
+    are_met,
+    are_overdue,
+)
 from bayplan.plugins.devices._claim_additions import finalizer_for, has_parameters, reservation_for
+from bayplan.plugins.devices._claim_metrics import ClaimMetrics
 from bayplan.plugins.devices._extended_resources import is_special_name
 
 if TYPE_CHECKING:
@@ -44,6 +50,7 @@ class ClaimBinder:
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
         self._tracker = handle.devices.claims
+        self._metrics = ClaimMetrics(handle)
 
     # --- PreBind ----------------------------------------------------------------------------------
 
@@ -75,9 +82,12 @@ class ClaimBinder:
         body.pop("status", None)
         path = f"/apis/{ResourceClaim.API_VERSION}/namespaces/{claim.namespace}/{ResourceClaim.PLURAL}"
         try:
-            return ResourceClaim.from_dict(await self._handle.client.request("POST", path, body))
+            created = ResourceClaim.from_dict(await self._handle.client.request("POST", path, body))
         except Exception as error:
+            self._metrics.claim_created("failure")
             raise ClaimBindError(f"create claim for extended resources {claim.key}: {error}") from error
+        self._metrics.claim_created("success")
+        return created
 
     async def _write(self, claim: ResourceClaim, allocation: AllocationResult | None, pod: Pod) -> ResourceClaim:
         for tries_left in range(_TRIES - 1, -1, -1):
@@ -182,12 +192,23 @@ class ClaimBinder:
 
     async def wait(self, state: PodClaims, timeout_seconds: float) -> None:
         """Wait until all devices are ready. Raises BindingConditionError or ClaimBindError."""
+        start, status = self._handle.clock.monotonic(), "error"
+        try:
+            await self._poll(state, timeout_seconds)
+            status = "success"
+        except BindingConditionError as error:
+            status = "timeout" if isinstance(error, BindingTimeoutError) else "failure"
+            raise
+        finally:
+            self._metrics.devices_awaited(state.claims, self._handle.clock.monotonic() - start, status)
+
+    async def _poll(self, state: PodClaims, timeout_seconds: float) -> None:
         clock = self._handle.clock
         deadline = clock.monotonic() + timeout_seconds
         while not self._all_ready(state, timeout_seconds):
             if clock.monotonic() + _POLL_SECONDS > deadline:
                 await clock.sleep(max(deadline - clock.monotonic(), 0.0))
-                raise BindingConditionError("device binding timeout: context deadline exceeded")
+                raise BindingTimeoutError("device binding timeout: context deadline exceeded")
             await clock.sleep(_POLL_SECONDS)
 
     def _all_ready(self, state: PodClaims, timeout_seconds: float) -> bool:
@@ -198,7 +219,7 @@ class ClaimBinder:
             state.claims[i] = claim
             if not are_met(claim):
                 if are_overdue(claim, self._handle.clock.now(), timeout_seconds):
-                    raise BindingConditionError(f"device binding timeout: claim={claim.name}")
+                    raise BindingTimeoutError(f"device binding timeout: claim={claim.name}")
                 return False
         return True
 
