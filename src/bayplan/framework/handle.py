@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from bayplan.framework.verdict import FilterOutcome, IntArray
     from bayplan.framework.watched_objects import Informers
     from bayplan.model import KubeObject, Pod
-    from bayplan.observe.instruments import Counter, Gauge, Histogram
+    from bayplan.observe.instruments import Counter as Counter
+    from bayplan.observe.instruments import Gauge as Gauge
+    from bayplan.observe.instruments import Histogram as Histogram
     from bayplan.release import Release
 
 K = TypeVar("K", bound="KubeObject")

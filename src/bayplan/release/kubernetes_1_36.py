@@ -267,6 +267,7 @@ KUBERNETES_1_36: Final = Release(
         compares_all_distinct_attributes=False,
         all_devices_include_consumed=False,
         rounds_capacity_in_format_of_step=False,
+        refuses_uncountable_capacity=False,
         counts_shares_without_capacity=False,
         counters_belong_to_nodes=False,
         counts_image_volumes=False,

@@ -42,6 +42,8 @@ class ReleaseFacts:
     all_devices_include_consumed: bool = True
     #: A capacity that is rounded up is written in the format of the step, not in powers of two.
     rounds_capacity_in_format_of_step: bool = True
+    #: A capacity that is negative, or too large to be counted in steps, ends the search.
+    refuses_uncountable_capacity: bool = True
     #: A device that is shared without consuming capacity is in use, and its counters are consumed once.
     counts_shares_without_capacity: bool = True
     #: A node sees the counters of a pool only if it sees the pool.
