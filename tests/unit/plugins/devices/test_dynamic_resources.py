@@ -379,6 +379,10 @@ def report(on_stage: ClaimStage, **condition: str) -> None:
             {"type": "Failed", "reason": "Broken", "message": "no power"},
             'device binding failed: claim=c, reason=Broken, message="no power"',
         ),
+        (
+            {"type": "Failed", "reason": "Broken", "message": 'no "power"\n'},
+            r'device binding failed: claim=c, reason=Broken, message="no \"power\"\n"',
+        ),
     ],
 )
 def test_pod_waits_until_its_device_is_attached(condition: dict[str, str], message: str | None) -> None:
