@@ -168,8 +168,7 @@ class Api:
     ) -> tuple[int, bytes]:
         """Any request; status and body as they came."""
         target = f"{path}?{urlencode(options)}" if options else path
-        # Without spaces, as clients in Go write it: the API server remembers how opaque parameters were written.
-        data = None if body is None else json.dumps(body, separators=(",", ":")).encode()
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         headers = {**self._headers, "Accept": accept, **({"Content-Type": content_type} if data else {})}
         while True:
             try:

@@ -33,6 +33,8 @@ class ReleaseFacts:
     reports_no_deallocation: bool = False
     #: The deletion of an allocated claim tries pods again that DynamicResources rejected.
     requeues_after_claim_deletion: bool = True
+    #: The metric of claims that the scheduler creates has the owner among its labels, and another name.
+    names_owner_of_created_claims: bool = True
     #: In the allocation of a claim a configuration is there once, and names no requests if it is for all of them.
     condenses_device_configuration: bool = True
     #: A claim for too many devices is refused at the request that is too much.
@@ -45,6 +47,8 @@ class ReleaseFacts:
     all_devices_include_consumed: bool = True
     #: A capacity that is rounded up is written in the format of the step, not in powers of two.
     rounds_capacity_in_format_of_step: bool = True
+    #: A capacity that is negative, or too large to be counted in steps, ends the search.
+    refuses_uncountable_capacity: bool = True
     #: A device that is shared without consuming capacity is in use, and its counters are consumed once.
     counts_shares_without_capacity: bool = True
     #: A node sees the counters of a pool only if it sees the pool.
