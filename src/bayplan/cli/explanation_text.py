@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         FitReport,
         NodeDetail,
         NodeSummary,
+        PastAttempt,
         PendingReport,
         Placement,
         QueueState,
@@ -51,7 +52,10 @@ class TextForm:
         return self._wide
 
 
-def explanation_lines(explanation: Explanation, form: TextForm) -> Iterator[str]:
+def explanation_lines(
+    explanation: Explanation, form: TextForm, *, was_searched: bool = True
+) -> Iterator[str]:
+    """*was_searched*: whether suggestions were looked for."""
     yield from _bold(form.wrapped(explanation.outcome.summary))
     if explanation.nodes is not None:
         yield from _node_lines(explanation.nodes, form)
@@ -62,9 +66,11 @@ def explanation_lines(explanation: Explanation, form: TextForm) -> Iterator[str]
     yield from _context_lines(explanation, form)
     if explanation.queue is not None:
         yield from _queue_lines(explanation.queue, form)
+    if form.is_wide and explanation.attempts:
+        yield from _attempt_lines(explanation.attempts, form)
     if explanation.suggestions:
         yield from _suggestion_lines(explanation.suggestions, form)
-    elif explanation.outcome.state == "Unschedulable":
+    elif was_searched and explanation.outcome.state == "Unschedulable":
         yield ""
         yield from form.wrapped("No single change was found that would let the pod be placed.")
     yield from _source_lines(explanation, form)
@@ -169,6 +175,13 @@ def _queue_lines(queue: QueueState, form: TextForm) -> Iterator[str]:
         yield "Tried again when one of these happens:"
         rows = [(f"  {each.plugin}", "; ".join(each.events)) for each in queue.wakes]
         yield from plain_lines(("", ""), rows, width=form.width)
+
+
+def _attempt_lines(attempts: Sequence[PastAttempt], form: TextForm) -> Iterator[str]:
+    yield ""
+    yield from _bold(["Attempts, the latest first"])
+    for each in attempts:
+        yield from form.wrapped(f"{each.at}  {each.message or each.node}", "  ", "    ")
 
 
 def _suggestion_lines(suggestions: Sequence[Suggestion], form: TextForm) -> Iterator[str]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
 if TYPE_CHECKING:
     from bayplan.client import ClusterAccess, KubeClient
     from bayplan.config import Loaded
-    from bayplan.explain.explanation import Explanation
+
+T = TypeVar("T")
 
 #: Stands for the holder of the Lease.
 AUTO: Final = "auto"
@@ -28,23 +30,22 @@ class SchedulerQuery:
         self._ca_file = ca_file
         self._insecure = insecure
 
-    def explain(self, namespace: str, name: str, loaded: Loaded, *, n_suggestions: int) -> Explanation:
-        """An error ends the command."""
+    def ask(self, path: str, query: Mapping[str, str | int], loaded: Loaded, answer: type[T]) -> T:
+        """The *answer* of an endpoint; an error ends the command."""
         from bayplan.client import ApiError, ClientError
 
         try:
-            return asyncio.run(self._explain(namespace, name, loaded, n_suggestions))
+            return asyncio.run(self._ask(path, query, loaded, answer))
         except ApiError as error:
             raise click.ClickException(str(error)) from error
         except (ClientError, TimeoutError) as error:
             raise click.ClickException(f"the scheduler does not answer: {error}") from error
 
-    async def _explain(self, namespace: str, name: str, loaded: Loaded, n_suggestions: int) -> Explanation:
+    async def _ask(self, path: str, query: Mapping[str, str | int], loaded: Loaded, answer: type[T]) -> T:
         import msgspec
 
         from bayplan.client import ClusterAccess, HttpTransport, KubeClient, Pem, Trust
         from bayplan.clock import SystemClock
-        from bayplan.explain.explanation import Explanation
 
         clock, server = SystemClock(), self._server
         if server == AUTO:
@@ -56,9 +57,9 @@ class SchedulerQuery:
         trust = Trust(ca=Pem(file=self._ca_file) if self._ca_file else Pem(), insecure=self._insecure)
         access = ClusterAccess(server.rstrip("/"), trust, self._access.auth_info)
         client = KubeClient(HttpTransport(access, clock), clock)
-        query: dict[str, str | int] = {"namespace": namespace, "name": name, "suggestions": n_suggestions}
+        given = {name: value for name, value in query.items() if value}
         try:
-            return msgspec.json.decode(await client.get_bytes("/explain/pod", query), type=Explanation)
+            return msgspec.json.decode(await client.get_bytes(path, given), type=answer)
         finally:
             await client.close()
 

@@ -94,29 +94,26 @@ class SuggestionSearch:
 
     def run(self) -> list[Suggestion]:
         """Verified suggestions, those that ask least first."""
-        for _ in self.steps() if self._n_wanted else ():
-            pass
-        return self.suggestions()
+        if self._n_wanted:
+            self._search()
+        return self._suggestions()
 
-    def steps(self) -> Iterator[None]:
-        """The search in steps, for callers that have something else to do in between."""
+    def _search(self) -> None:
         for base in self._bases():
             for draft in self._drafts(base):
                 if self._n_trials >= MAX_TRIALS:
                     return
                 self._try(draft)
-                yield
         if not self._found:
-            yield from self._second_round()
+            self._second_round()
 
-    def _second_round(self) -> Iterator[None]:
+    def _second_round(self) -> None:
         """A plugin may have another reason behind the one that it gives first: remove that as well."""
         for failed in sorted(self._failed, key=lambda draft: draft.cost)[:MAX_SECOND]:
             for draft in self._extended(failed):
                 self._try(draft)
-                yield
 
-    def suggestions(self) -> list[Suggestion]:
+    def _suggestions(self) -> list[Suggestion]:
         ranked = sorted(self._found.values(), key=lambda each: each[0].cost)
         needed: list[tuple[Draft, Suggestion]] = []
         for draft, suggestion in ranked:
