@@ -174,14 +174,14 @@ class ClusterQuestion(NamedTuple):
 
         if self.snapshots:
             raise click.UsageError("--server and --snapshot exclude each other; give one of them")
-        loaded = accepted(Configuration.of_file(self.config_file), registry(self.plugins))
         scheduler = SchedulerQuery(
             self._access(),
             server.server,
+            lambda: accepted(Configuration.of_file(self.config_file), registry(self.plugins)),
             ca_file=server.certificate_authority,
             insecure=server.insecure_skip_tls_verify,
         )
-        return scheduler.ask(path, query, loaded, answer)
+        return scheduler.ask(path, query, answer)
 
     def _snapshot(self) -> ClusterObjects:
         from bayplan.explain.object_files import ObjectFileError, read_snapshot

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
@@ -22,26 +22,35 @@ PORT: Final = 10259
 class SchedulerQuery:
     """A question to the endpoints of a running Bayplan, with the credentials of the kubeconfig."""
 
-    def __init__(self, access: ClusterAccess, server: str, *, ca_file: str = "", insecure: bool = False) -> None:
-        """*server*: a URL, or `auto` for the holder of the Lease. Without *ca_file* and *insecure*, the server's
-        certificate must be one that this machine trusts."""
+    def __init__(
+        self,
+        access: ClusterAccess,
+        server: str,
+        load: Callable[[], Loaded],
+        *,
+        ca_file: str = "",
+        insecure: bool = False,
+    ) -> None:
+        """*server*: a URL, or `auto` for the holder of the Lease, which the configuration that *load* gives names.
+        Without *ca_file* and *insecure*, the server's certificate must be one that this machine trusts."""
         self._access = access
         self._server = server
+        self._load = load
         self._ca_file = ca_file
         self._insecure = insecure
 
-    def ask(self, path: str, query: Mapping[str, str | int], loaded: Loaded, answer: type[T]) -> T:
+    def ask(self, path: str, query: Mapping[str, str | int], answer: type[T]) -> T:
         """The *answer* of an endpoint; an error ends the command."""
         from bayplan.client import ApiError, ClientError
 
         try:
-            return asyncio.run(self._ask(path, query, loaded, answer))
+            return asyncio.run(self._ask(path, query, answer))
         except ApiError as error:
             raise click.ClickException(str(error)) from error
         except (ClientError, TimeoutError) as error:
             raise click.ClickException(f"the scheduler does not answer: {error}") from error
 
-    async def _ask(self, path: str, query: Mapping[str, str | int], loaded: Loaded, answer: type[T]) -> T:
+    async def _ask(self, path: str, query: Mapping[str, str | int], answer: type[T]) -> T:
         import msgspec
 
         from bayplan.client import ClusterAccess, HttpTransport, KubeClient, Pem, Trust
@@ -51,7 +60,7 @@ class SchedulerQuery:
         if server == AUTO:
             client = KubeClient(HttpTransport(self._access, clock), clock)
             try:
-                server = await leading_server(client, loaded)
+                server = await leading_server(client, self._load())
             finally:
                 await client.close()
         trust = Trust(ca=Pem(file=self._ca_file) if self._ca_file else Pem(), insecure=self._insecure)
