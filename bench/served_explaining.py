@@ -1,8 +1,8 @@
 """`python -m bench.served_explaining`: what answers cost over HTTPS, with a real kube-apiserver.
 
 1. A cluster without Bayplan: seconds for `bayplan explain`, which reads everything.
-2. `bayplan run`: seconds for its endpoint's answers, for the command that asks it, and how much scheduling slows down
-   while ten answers are asked for in each second.
+2. `bayplan run`: seconds for its endpoint's answers, for the command that asks it, and how much scheduling slows
+   down while ten answers are asked for in each second.
 
 The machine may be shared, so CPU time is given beside wall time. Scheduling is measured by the CPU time of the
 process, endpoints included; turns with and without questions alternate.
@@ -48,6 +48,15 @@ class Seconds(NamedTuple):
         return f"{self.wall:.3f} (CPU {self.cpu:.4f})"
 
 
+def cpu_seconds(*pids: int) -> float:
+    """Of processes so far, in all threads; the kernel counts hundredths."""
+    ticks = 0
+    for pid in pids:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 class ServedScheduler:
     """A `bayplan run`, asked through its endpoint as an administrator."""
 
@@ -66,9 +75,7 @@ class ServedScheduler:
         await self._endpoint.close()
 
     def cpu_seconds(self) -> float:
-        """Of the process so far, in all threads; the kernel counts hundredths."""
-        fields = Path(f"/proc/{self._pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return cpu_seconds(self._pid)
 
     async def answer(self, name: str, suggestions: int = 0) -> dict[str, Any]:
         query = {"name": name, "suggestions": str(suggestions)}
@@ -88,13 +95,11 @@ class ServedScheduler:
             await asyncio.sleep(0.2)
 
     async def seconds_per_pod(self, count: int, asked: Sequence[str]) -> float:
-        """CPU seconds of the process for each of *count* pods; those named in *asked* are asked about meanwhile."""
+        """CPU seconds of the process for each of *count* pods; it is asked about those of *asked* meanwhile."""
         names = [f"pod-{next(self._numbers)}" for _ in range(count)]
         asking = asyncio.create_task(self._keep_asking(asked))
         start = self.cpu_seconds()
-        await apiserver._timed(
-            count, lambda i: self._cluster.request_bytes("POST", PODS, _plain_pod(names[i]))
-        )
+        await apiserver._timed(count, lambda i: self._cluster.request_bytes("POST", PODS, _plain_pod(names[i])))
         while await self._n_pending():
             await asyncio.sleep(0.5)
         seconds = self.cpu_seconds() - start
@@ -113,7 +118,7 @@ class ServedScheduler:
         return sum(each["metadata"]["name"] != WAITING for each in found["items"])
 
     async def _keep_asking(self, names: Sequence[str]) -> None:
-        """Ten questions in each CPU second of the process: on a shared machine it gets fewer of them by the clock."""
+        """Ten questions in each CPU second of the process: on a shared machine it has fewer of them."""
         due = self.cpu_seconds()
         for name in itertools.cycle(names or [""]):
             while self.cpu_seconds() < due:
@@ -147,10 +152,13 @@ def timed_command(*arguments: str) -> Seconds:
     return Seconds(wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
 
-def measure_reading(kubeconfig: Path) -> Iterator[tuple[str, object]]:
-    given = f"--kubeconfig={kubeconfig}"
-    yield "a cluster without Bayplan: explain, s", timed_command(given, "--suggestions=0")
-    yield "a cluster without Bayplan: with suggestions, s", timed_command(given)
+def measure_reading(plane: ControlPlane) -> Iterator[tuple[str, object]]:
+    given, server = f"--kubeconfig={plane.kubeconfig}", (plane.api_server.pid, plane.etcd.pid)
+    for name, more in (("explain", ("--suggestions=0",)), ("with suggestions", ())):
+        before = cpu_seconds(*server)
+        seconds = timed_command(given, *more)
+        yield f"a cluster without Bayplan: {name}, s", seconds
+        yield "  CPU of the API server and etcd meanwhile, s", round(cpu_seconds(*server) - before, 2)
 
 
 async def measure_served(served: ServedScheduler, kubeconfig: Path, rounds: int, pods_per_turn: int) -> None:
@@ -161,7 +169,11 @@ async def measure_served(served: ServedScheduler, kubeconfig: Path, rounds: int,
     _show("endpoint: explain, s", Seconds(_median(plain).wall, cpu))
     _show("endpoint: with suggestions, the first time, s", await served.timed_answer(WAITING, 5))
     _show("endpoint: with suggestions, s", _median([await served.timed_answer(WAITING, 5) for _ in range(5)]))
-    given = (f"--kubeconfig={kubeconfig}", f"--server={served.server}", f"--certificate-authority={served.authority}")
+    given = (
+        f"--kubeconfig={kubeconfig}",
+        f"--server={served.server}",
+        f"--certificate-authority={served.authority}",
+    )
     _show("bayplan explain --server, s", _median([timed_command(*given, "--suggestions=0") for _ in range(5)]))
     _show("bayplan explain --server with suggestions, s", _median([timed_command(*given) for _ in range(3)]))
     await served.seconds_per_pod(pods_per_turn, ())  # warms up
@@ -169,7 +181,9 @@ async def measure_served(served: ServedScheduler, kubeconfig: Path, rounds: int,
     for number in range(rounds):
         turns: dict[bool, float] = {}
         for is_asked in (number % 2 == 0, number % 2 == 1):
-            turns[is_asked] = await served.seconds_per_pod(pods_per_turn, (WAITING, "pod-00000") if is_asked else ())
+            turns[is_asked] = await served.seconds_per_pod(
+                pods_per_turn, (WAITING, "pod-00000") if is_asked else ()
+            )
         ratios.append(turns[False] / turns[True])
         alone.append(turns[False])
     _show("pods per CPU second of the process", round(1 / statistics.median(alone)))
@@ -198,7 +212,7 @@ def main(nodes: int, pods: int, rounds: int, pods_per_turn: int) -> None:
     with tempfile.TemporaryDirectory(prefix="bayplan-bench-") as folder, ControlPlane(Path(folder)) as plane:
         asyncio.run(fill(plane.kubeconfig, nodes, pods))
         click.echo(f"{nodes:,} nodes, {pods:,} pods, {os.cpu_count()} cores, load {os.getloadavg()[0]:.0f}")
-        for name, value in measure_reading(plane.kubeconfig):
+        for name, value in measure_reading(plane):
             _show(name, value)
         process = start_bayplan(plane, verbosity=0)
         assert process.port is not None

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         FitReport,
         NodeDetail,
         NodeSummary,
+        NotSeen,
         PastAttempt,
         PendingReport,
         Placement,
@@ -52,9 +53,7 @@ class TextForm:
         return self._wide
 
 
-def explanation_lines(
-    explanation: Explanation, form: TextForm, *, was_searched: bool = True
-) -> Iterator[str]:
+def explanation_lines(explanation: Explanation, form: TextForm, *, was_searched: bool = True) -> Iterator[str]:
     """*was_searched*: whether suggestions were looked for."""
     yield from _bold(form.wrapped(explanation.outcome.summary))
     if explanation.nodes is not None:
@@ -213,13 +212,22 @@ def _change_text(change: SuggestedChange) -> str:
 
 
 def _source_lines(explanation: Explanation, form: TextForm) -> Iterator[str]:
-    lines = [f"{each.resource} could not be read ({each.reason}). {each.consequence}".strip()
-             for each in explanation.source.not_seen]  # fmt: skip
+    lines = list(_not_seen_lines(explanation.source.not_seen, form))
     lines += [f"{note[:1].upper()}{note[1:]}." for note in explanation.notes]
     if lines:
         yield ""
     for line in lines:
         yield from form.wrapped(line, "Note: ", "  ")
+
+
+def _not_seen_lines(not_seen: Sequence[NotSeen], form: TextForm) -> Iterator[str]:
+    """One sentence for all kinds that the same follows from, unless everything is to be shown."""
+    by_consequence: dict[str, list[NotSeen]] = {}
+    for each in sorted(not_seen, key=lambda kind: kind.resource):
+        by_consequence.setdefault(each.resource if form.is_wide else each.consequence, []).append(each)
+    for kinds in by_consequence.values():
+        names = form.names([each.resource for each in kinds])
+        yield f"{names} could not be read ({kinds[0].reason}). {kinds[0].consequence}".strip()
 
 
 # --- workloads and everything that waits ------------------------------------------------------------------
@@ -257,9 +265,9 @@ def pending_lines(report: PendingReport, form: TextForm) -> Iterator[str]:
         if group.message:
             text = group.message if form.is_wide else group.message.partition(" preemption: ")[0].rstrip(",")
             yield from form.wrapped(text, "  ")
-    for each in report.source.not_seen:
+    for line in _not_seen_lines(report.source.not_seen, form):
         yield ""
-        yield from form.wrapped(f"Note: {each.resource} could not be read ({each.reason}). {each.consequence}")
+        yield from form.wrapped(f"Note: {line}")
     for note in report.notes:
         yield ""
         yield from form.wrapped(f"Note: {note}")

@@ -44,6 +44,11 @@ class AnswerSource(Explained, frozen=True, kw_only=True):
     n_pods: int = 0
     not_seen: tuple[NotSeen, ...] = ()
 
+    @property
+    def lacks_nodes(self) -> bool:
+        """Whether nothing can be said about nodes, because they could not be read."""
+        return not self.n_nodes and any(each.resource == "nodes" for each in self.not_seen)
+
 
 class PodOutcome(Explained, frozen=True, kw_only=True):
     #: Bound, Schedulable, Unschedulable, Gated, Preempting, Waiting, Error, Terminating, Ended, OtherScheduler.

@@ -97,7 +97,7 @@ def _place(scheduler: WhatIfScheduler, pod: Pod, stack: ExitStack) -> str:
 
 
 def _fit_group(scheduler: WhatIfScheduler, group: PodGroup, stack: ExitStack) -> WorkloadAnswer:
-    """Whether enough members have a place: those of the file, placed by now, and those that wait in the cluster."""
+    """Whether enough members have a place: those of the file, and those that wait in the cluster."""
     members = members_of(scheduler.core, group)
     nodes = [pod.node_name or _place(scheduler, pod, stack) for pod in members]
     placed = Counter(node for node in nodes if node)

@@ -144,9 +144,7 @@ def detail_of(
     if assessment.pre_filter.is_success:
         verdicts += [_filter_verdict(assessment, plugin, position) for plugin in plugins]
     is_feasible = all(verdict.status != "Rejected" for verdict in verdicts)
-    return NodeDetail(
-        name=node_name, feasible=is_feasible, verdicts=tuple(verdicts), **_scored(scores, node_name)
-    )
+    return NodeDetail(name=node_name, feasible=is_feasible, verdicts=tuple(verdicts), **_scored(scores, node_name))
 
 
 def recorded_detail(
@@ -165,7 +163,9 @@ def recorded_detail(
     verdicts = []
     for plugin in plugins:
         if status is not None and plugin == status.plugin:
-            verdicts.append(PluginVerdict(plugin=plugin, point="Filter", status="Rejected", reasons=status.reasons))
+            verdicts.append(
+                PluginVerdict(plugin=plugin, point="Filter", status="Rejected", reasons=status.reasons)
+            )
             verdict = "NotAsked"
         else:
             verdicts.append(PluginVerdict(plugin=plugin, point="Filter", status=verdict))
@@ -173,9 +173,7 @@ def recorded_detail(
         verdicts.append(
             PluginVerdict(plugin=status.plugin, point="Extender", status="Rejected", reasons=status.reasons)
         )
-    return NodeDetail(
-        name=node_name, feasible=is_feasible, verdicts=tuple(verdicts), **_scored(scores, node_name)
-    )
+    return NodeDetail(name=node_name, feasible=is_feasible, verdicts=tuple(verdicts), **_scored(scores, node_name))
 
 
 def _scored(scores: ScoreView | None, node_name: str) -> dict[str, Any]:

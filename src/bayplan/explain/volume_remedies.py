@@ -35,9 +35,7 @@ def creating_claims(scheduler: WhatIfScheduler, pod: Pod) -> Iterator[Remedy]:
     if not missing:
         return
     classes = [
-        each
-        for each in scheduler.core.objects.lister(StorageClass).list()
-        if each.volume_binding_mode == _WAITS
+        each for each in scheduler.core.objects.lister(StorageClass).list() if each.volume_binding_mode == _WAITS
     ]
     classes.sort(key=lambda each: (each.annotations.get(_DEFAULT_CLASS) != "true", each.name))
     for storage_class in classes[:MAX_CLASSES]:

@@ -55,7 +55,8 @@ class AdmissionDefaults(NamedTuple):
         classes = [
             each
             for each in objects
-            if isinstance(each, StorageClass) and any(each.annotations.get(key) == "true" for key in _DEFAULT_CLASS)
+            if isinstance(each, StorageClass)
+            and any(each.annotations.get(key) == "true" for key in _DEFAULT_CLASS)
         ]
         # Of several the newest, and of those the first by name.
         classes.sort(key=lambda each: each.name)
@@ -77,9 +78,7 @@ def is_workload(manifest: Mapping[str, Any]) -> bool:
     return manifest.get("kind") in WORKLOADS
 
 
-def other_object(
-    manifest: Mapping[str, Any], namespace: str, defaults: AdmissionDefaults
-) -> KubeObject | None:
+def other_object(manifest: Mapping[str, Any], namespace: str, defaults: AdmissionDefaults) -> KubeObject | None:
     """An object that the workloads of the same file may need (a PodGroup, a claim); None if none reads it."""
     known = KINDS.get((str(manifest.get("apiVersion", "")), str(manifest.get("kind", ""))))
     if known is None or is_workload(manifest):
@@ -160,7 +159,9 @@ def _claims(
         for number in range(n_pods):
             own = f"{template['metadata']['name']}-{name}-{number}"
             metadata = {"name": own, "namespace": namespace, "uid": f"new/{namespace}/{own}"}
-            yield PersistentVolumeClaim.from_dict({"metadata": metadata, "spec": defaults.in_claim(template.get("spec") or {})})
+            yield PersistentVolumeClaim.from_dict(
+                {"metadata": metadata, "spec": defaults.in_claim(template.get("spec") or {})}
+            )
 
 
 def _pod(manifest: Mapping[str, Any], name: str, namespace: str, priorities: Mapping[str, PriorityClass]) -> Pod:

@@ -40,7 +40,10 @@ def _with_claims(*names: str, **spec: Any) -> Pod:
 
 
 def _claim(name: str) -> ResourceClaim:
-    request = {"name": "r", "exactly": {"deviceClassName": "gpu.example.com", "allocationMode": "ExactCount", "count": 1}}
+    request = {
+        "name": "r",
+        "exactly": {"deviceClassName": "gpu.example.com", "allocationMode": "ExactCount", "count": 1},
+    }
     return ResourceClaim.from_dict(
         {
             "apiVersion": "resource.k8s.io/v1",
@@ -68,7 +71,10 @@ _MISSING_CLAIM = make_pod("p", spec={"volumes": [{"name": "v", "persistentVolume
 
 CASES: list[Any] = [
     pytest.param(
-        [make_node("n")], _with_claims("gpu"), "do without the resource claim gpu", id="a resource claim is missing"
+        [make_node("n")],
+        _with_claims("gpu"),
+        "do without the resource claim gpu",
+        id="a resource claim is missing",
     ),
     pytest.param(
         [make_node("n"), _claim("gpu-claim")],
