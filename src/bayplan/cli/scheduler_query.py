@@ -79,7 +79,12 @@ async def leading_server(client: KubeClient, loaded: Loaded) -> str:
 
     election = loaded.config.leader_election
     namespace, lease_name = election.resource_namespace, election.resource_name
-    lease = await client.get_lease(namespace, lease_name)
+    try:
+        lease = await client.get_lease(namespace, lease_name)
+    except NotFoundError:
+        raise click.ClickException(
+            f"there is no Lease {namespace}/{lease_name}: no scheduler leads; give its address with --server"
+        ) from None
     host = str((lease.get("spec") or {}).get("holderIdentity") or "").rpartition("_")[0]
     if not host:
         raise click.ClickException(f"the Lease {namespace}/{lease_name} has no holder: no scheduler leads now")

@@ -20,13 +20,13 @@ class Naps:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0.0
         self.taken: list[float] = []
-        monkeypatch.setattr(pace.time, "perf_counter", self._look)
-        monkeypatch.setattr(pace.time, "sleep", self.taken.append)
+        monkeypatch.setattr("bayplan.process.pace.time.perf_counter", self._look)
+        monkeypatch.setattr("bayplan.process.pace.time.sleep", self.taken.append)
 
         async def sleep(seconds: float) -> None:
             self.taken.append(seconds)
 
-        monkeypatch.setattr(pace.asyncio, "sleep", sleep)
+        monkeypatch.setattr("bayplan.process.pace.asyncio.sleep", sleep)
 
     def _look(self) -> float:
         self.now += 0.001
