@@ -7,7 +7,7 @@ import functools
 import logging
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from bayplan.client import ClusterAccess
     from bayplan.explain.cluster_objects import ClusterObjects
     from bayplan.explain.explainer import Explainer
-    from bayplan.explain.explanation import Explanation
     from bayplan.release import Release
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 OUTPUTS = ("text", "wide", "json", "yaml")
 #: The width of text that goes to a file.
@@ -60,13 +60,38 @@ def cluster_options(function: F) -> F:
     return function
 
 
+def server_options(function: F) -> F:
+    for option in reversed(
+        (
+            click.option(
+                "--server",
+                default="",
+                metavar="URL",
+                help="Ask a running Bayplan: its address, or auto for the holder of the Lease.",
+            ),
+            click.option(
+                "--certificate-authority", default="", metavar="FILE", help="Of the certificate of --server."
+            ),
+            click.option(
+                "--insecure-skip-tls-verify", is_flag=True, help="Do not check the certificate of --server."
+            ),
+        )
+    ):
+        function = option(function)
+    return function
+
+
 class RunningScheduler(NamedTuple):
-    """A running Bayplan to ask."""
+    """A running Bayplan to ask: the values of `server_options`."""
 
     #: A URL, `auto` for the holder of the Lease; empty: none is asked.
-    address: str
-    ca_file: str
-    insecure: bool
+    server: str
+    certificate_authority: str
+    insecure_skip_tls_verify: bool
+
+    @classmethod
+    def of(cls, given: dict[str, Any]) -> RunningScheduler:
+        return cls(*(given.pop(field) for field in cls._fields))
 
 
 class ClusterQuestion(NamedTuple):
@@ -143,15 +168,20 @@ class ClusterQuestion(NamedTuple):
         )
         return explainer, objects
 
-    def ask(self, server: RunningScheduler, name: str, namespace: str, n_suggestions: int) -> Explanation:
-        """The answer of a running scheduler."""
+    def ask(self, server: RunningScheduler, path: str, query: Mapping[str, str | int], answer: type[T]) -> T:
+        """The answer of a running scheduler's endpoint."""
         from bayplan.cli.scheduler_query import SchedulerQuery
 
         if self.snapshots:
             raise click.UsageError("--server and --snapshot exclude each other; give one of them")
-        loaded = accepted(Configuration.of_file(self.config_file), registry(self.plugins))
-        query = SchedulerQuery(self._access(), server.address, ca_file=server.ca_file, insecure=server.insecure)
-        return query.explain(namespace, name, loaded, n_suggestions=n_suggestions)
+        scheduler = SchedulerQuery(
+            self._access(),
+            server.server,
+            lambda: accepted(Configuration.of_file(self.config_file), registry(self.plugins)),
+            ca_file=server.certificate_authority,
+            insecure=server.insecure_skip_tls_verify,
+        )
+        return scheduler.ask(path, query, answer)
 
     def _snapshot(self) -> ClusterObjects:
         from bayplan.explain.object_files import ObjectFileError, read_snapshot

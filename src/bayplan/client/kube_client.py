@@ -11,7 +11,7 @@ import logging
 import random
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -27,9 +27,11 @@ from bayplan.client.flow_control import KeyedLock, Random, Retries, TokenBucket,
 from bayplan.client.pod_status_patch import status_patch
 from bayplan.client.transport import JSON, MERGE_PATCH, STRATEGIC_PATCH, Query, Transport
 from bayplan.client.typed_requests import TypedRequests
-from bayplan.framework import Clock
 from bayplan.model import Condition, Pod
 from bayplan.model.wire_format import PROTOBUF
+
+if TYPE_CHECKING:
+    from bayplan.framework import Clock
 
 EVENTS = "/apis/events.k8s.io/v1"
 LEASES = "/apis/coordination.k8s.io/v1"

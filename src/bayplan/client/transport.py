@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequenc
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from time import perf_counter
-from typing import Any, Final, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
@@ -31,8 +31,10 @@ from bayplan.client.http1 import READ_BUFFER_BYTES, Http1Connection, enable_keep
 from bayplan.client.http2 import Http2Connection
 from bayplan.client.http_messages import FixedHeaders, HttpRequest, RequestSlot
 from bayplan.client.kubeconfig import ClusterAccess
-from bayplan.framework import Clock
 from bayplan.version import __version__
+
+if TYPE_CHECKING:
+    from bayplan.framework import Clock
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
