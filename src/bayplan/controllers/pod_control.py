@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any
 
 from bayplan.client import STRATEGIC_PATCH, ApiError, NotFoundError
 from bayplan.controllers.api_objects import (
@@ -21,12 +21,6 @@ from bayplan.controllers.expectations import Expectations
 from bayplan.controllers.owned_pods import OwnedPods
 from bayplan.controllers.pod_view import PodView
 from bayplan.model.label_selectors import Selector
-
-#: A change of one of many pods is reconciled together with those of the next moment: this long for each pod of the
-#: owner. Otherwise 10,000 pods that become ready one by one are counted 10,000 times.
-COALESCE_SECONDS: Final = 0.00005
-#: With fewer pods than this, every change is reconciled at once.
-FEW_PODS: Final = 50
 
 
 class PodControl:
@@ -71,10 +65,10 @@ class PodControl:
             key = f"{pod.namespace}/{owner.name}"
             waited = not self.expectations.is_satisfied(key)
             self.expectations.seen(key, old, new)
-            if n_pods < FEW_PODS or (waited and self.expectations.is_satisfied(key)):
+            if waited and self.expectations.is_satisfied(key):
                 self._queue.add(key)
             else:
-                self._queue.add_after(key, n_pods * COALESCE_SECONDS)
+                self._queue.add_for_one_of(key, n_pods)
         if new is not None and (old is None or _claim_of(old) != _claim_of(new)):
             self._recheck(new)
 

@@ -47,6 +47,9 @@ class Informer(Generic[T]):
         self._objects = self.reflector.store.objects
         self.name = resource.name
 
+    def __len__(self) -> int:
+        return len(self._objects)
+
     def get(self, name: str, namespace: str = "") -> T | None:
         return self._objects.get(f"{namespace}/{name}" if namespace else name)
 

@@ -7,8 +7,12 @@ import sys
 from types import FrameType
 from typing import Any
 
+import pytest
+
 from bayplan.apiserver.cluster import Cluster
 from bayplan.apiserver.virtual_time import LoopClock, run_in_virtual_time
+from bayplan.controllers.controller import Controller
+from bayplan.controllers.disruption.disruption_budgets import DisruptionController
 from bayplan.controllers.manager import ControllerManager
 from bayplan.controllers.replica_sets import ReplicaSetController
 
@@ -22,6 +26,15 @@ spec:
   template:
     metadata: {{labels: {{app: web}}}}
     spec: {{containers: [{{name: c, image: nginx:1}}]}}
+"""
+BUDGET = """
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web}
+spec:
+  maxUnavailable: 1
+  selector: {matchLabels: {app: web}}
 """
 PATH = "/apis/apps/v1/namespaces/default/replicasets/web"
 
@@ -41,24 +54,27 @@ class _CallCounter:
         sys.setprofile(None)
 
 
-def test_a_replica_set_counts_its_pods_as_they_come() -> None:
+@pytest.mark.parametrize("kind", [ReplicaSetController, DisruptionController])
+def test_pods_are_counted_as_they_come(kind: type[Controller]) -> None:
     """Otherwise 10,000 pods that become ready are counted again at every step."""
-    few, many = _calls_to_reconcile(20), _calls_to_reconcile(200)
+    few, many = _calls_to_reconcile(kind, 20), _calls_to_reconcile(kind, 200)
 
     assert many == few
 
 
-def _calls_to_reconcile(count: int) -> int:
+def _calls_to_reconcile(kind: type[Controller], count: int) -> int:
     async def scenario() -> int:
         async with Cluster(scheduler=False, controllers=(), clock=LoopClock()) as cluster:
-            manager = ControllerManager(cluster.client, cluster.clock, [ReplicaSetController])
+            manager = ControllerManager(
+                cluster.client, cluster.clock, [ReplicaSetController, DisruptionController]
+            )
             running = asyncio.create_task(manager.run())
-            await cluster.apply(REPLICA_SET.format(count=count))
+            await cluster.apply(REPLICA_SET.format(count=count) + BUDGET)
             while (await cluster.get(PATH)).get("status", {}).get("replicas") != count:
                 await asyncio.sleep(0.1)
             await asyncio.sleep(10)
             with _CallCounter() as calls:
-                await manager.controllers[0].reconcile("default/web")
+                await next(each for each in manager.controllers if type(each) is kind).reconcile("default/web")
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
             return calls.count
