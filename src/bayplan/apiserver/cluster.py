@@ -155,8 +155,9 @@ class Cluster:
 
     def _nodes_are_ready(self) -> bool:
         nodes = self.kubelets.known_nodes()
+        # The last nodes become ready last, so that this looks at few of thousands while they start.
         return len(nodes) >= len(self._nodes) and all(
-            condition_of(node.status.conditions, "Ready") is not None for node in nodes
+            condition_of(node.status.conditions, "Ready") is not None for node in reversed(nodes)
         )
 
     async def _start_scheduler(self) -> None:

@@ -94,6 +94,19 @@ class Footprint(NamedTuple):
     shared: Sequence[SharedStorage]
 
 
+class AttemptMessage:
+    """Why a pod has no node, or was not bound to it: the text of its condition.
+
+    This may be known long after the attempt. What is on its way to a node has this part of the record alone, so
+    that thousands of pods in flight do not keep as many columns of scores.
+    """
+
+    __slots__ = ("text",)
+
+    def __init__(self) -> None:
+        self.text = ""
+
+
 class Record:
     """One attempt to schedule one pod."""
 
@@ -103,7 +116,7 @@ class Record:
         "_step_start",
         "extenders",
         "filter",
-        "message",
+        "late_message",
         "node_name",
         "pod_key",
         "pod_uid",
@@ -120,8 +133,7 @@ class Record:
         self.pod_uid = pod_uid
         self.profile_name = profile_name
         self.node_name = ""
-        #: Why there is no node, or why the pod was not bound to it: the text of the pod's condition.
-        self.message = ""
+        self.late_message = AttemptMessage()
         self.filter: FilterView | None = None
         self.scores: ScoreView | None = None
         #: The details of preemption, if it ran.
@@ -135,6 +147,15 @@ class Record:
         self.seconds = 0.0
         self._step = ""
         self._start = self._step_start = perf_counter()
+
+    @property
+    def message(self) -> str:
+        """Why there is no node, or why the pod was not bound to it: the text of the pod's condition."""
+        return self.late_message.text
+
+    @message.setter
+    def message(self, text: str) -> None:
+        self.late_message.text = text
 
     @property
     def age_seconds(self) -> float:

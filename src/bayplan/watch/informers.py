@@ -48,6 +48,9 @@ class Informer(Generic[T]):
         self.name = resource.name
         self.path = resource.path
 
+    def __len__(self) -> int:
+        return len(self._objects)
+
     def get(self, name: str, namespace: str = "") -> T | None:
         return self._objects.get(f"{namespace}/{name}" if namespace else name)
 
