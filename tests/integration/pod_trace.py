@@ -278,8 +278,14 @@ def trace_in_new_process() -> list[Step]:
 
 def trace() -> list[Step]:
     """Every function that a plain pod goes through, in the order of the first call; once for each stage."""
-    # However slow the machine is while it is traced, the loop tries pods in one go, and nothing is logged as slow.
-    limits = ("shell.service.SLICE_SECONDS", "core.schedule_one.SLOW_SECONDS", "framework.calls.SLOW_SECONDS")
+    # However slow the machine is while it is traced, the loop tries pods in one go, nothing is logged as slow, and
+    # no timer of a connection comes in between.
+    limits = (
+        "shell.service.SLICE_SECONDS",
+        "core.schedule_one.SLOW_SECONDS",
+        "framework.calls.SLOW_SECONDS",
+        "client.connection_pool._CHECK_SECONDS",
+    )
     with Server() as server, ExitStack() as patches:
         for limit in limits:
             patches.enter_context(mock.patch(f"bayplan.{limit}", WAIT_SECONDS))
