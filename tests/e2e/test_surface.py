@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from prometheus_client import Metric
 from tests.e2e.api import Api, Object
 from tests.e2e.bayplan import start_bayplan
-from tests.e2e.binaries import KUBERNETES_VERSION
+from tests.e2e.binaries import KUBERNETES_VERSION, chosen_release
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.surface_story import EVENTS, NODES, scraped, spared_pod, status_for_a_stranger, tell_the_story
 
@@ -28,6 +28,7 @@ from bayplan.cli import main
 from bayplan.cli.flags.flag import REFUSED, Flag
 from bayplan.cli.flags.flag_table import FLAGS
 from bayplan.cli.flags.go_parsing import LISTS, go_text
+from bayplan.release import release_named
 
 pytestmark = pytest.mark.e2e
 
@@ -293,9 +294,10 @@ def test_log_tells_the_main_steps(run: Run) -> None:
         for line in lines
         if line[:1] in "IWE"
     )
+    added = release_named(chosen_release()).facts.event_label("UnschedulablePodAdd")
     assert of_a1[:5] == [
         '"Add event for unscheduled pod" pod="default/a1"',
-        '"Pod moved to an internal scheduling queue" pod="default/a1" event="UnschedulablePodAdd" queue="Active"',
+        f'"Pod moved to an internal scheduling queue" pod="default/a1" event="{added}" queue="Active"',
         '"About to try and schedule pod" pod="default/a1"',
         '"Attempting to schedule pod" pod="default/a1"',
         f'"Attempting to bind pod to node" pod="default/a1" node="{_node_of(run, "a1")}"',

@@ -27,7 +27,10 @@ from tests.e2e.surface_story import (
 from tools.recording.comparable import FREE_LABELS
 
 #: The metrics of a scheduler, by how they begin; the other ones belong to Go and to its libraries.
-OWN_METRICS = ("scheduler_", "kubernetes_", "leader_election_master_status", "process_start_time_seconds")
+OWN_METRICS = (
+    *("scheduler_", "kubernetes_", "informer_"),
+    *("leader_election_master_status", "process_start_time_seconds"),
+)
 #: Those of libraries that alerts are often made of.
 LIBRARY_METRICS = ("rest_client_request_duration_seconds", "rest_client_requests_total", "workqueue_depth")
 #: Path → whether its checks are recorded, and what strangers are answered.

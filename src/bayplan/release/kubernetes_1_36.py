@@ -255,6 +255,7 @@ KUBERNETES_1_36: Final = Release(
     facts=ReleaseFacts(
         has_pod_group_post_filter=False,
         counts_entities=False,
+        calls_waiting_pods_unscheduled=False,
         reports_preemption=False,
         counts_first_violated_budget_only=False,
         keeps_first_unstarted_pod=False,
