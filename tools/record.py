@@ -159,13 +159,16 @@ class Recording:
     # --- what is recorded -------------------------------------------------------------------------
 
     def _golden(self, kind: str) -> Iterator[Line]:
-        """The lines of the release before."""
+        """The lines of the release before, as many as are wanted."""
+        return itertools.islice(self._all(kind), self._limit)
+
+    def _all(self, kind: str) -> Iterator[Line]:
         file = GOLDEN / f"{kind}-{self._since}.jsonl.gz"
         if not file.exists():
             sys.exit(
                 f"There is no {file.name} in {GOLDEN} to play again; --since names a release that is recorded"
             )
-        return itertools.islice(_read(file), self._limit)
+        return _read(file)
 
     def _configurations(self) -> Iterator[Line]:
         return ({"kind": "config", "config": line["config"]} for line in self._golden("configs"))
@@ -175,7 +178,7 @@ class Recording:
 
     def _other_orders(self) -> Iterator[Line]:
         """New scenarios with claims, beside those of the release before."""
-        lines = list(self._golden("claims"))
+        lines = list(self._all("claims"))
         return (reordered(lines[number % len(lines)], 10_000 + number) for number in range(self._n_orders))
 
 

@@ -143,15 +143,17 @@ def _moved(before: list[Any], after: list[Any]) -> str:
 def _change(before: Any, after: Any, path: tuple[str, ...]) -> Change:
     group, place = _group(path), _place(path)
     if group == "scores":
-        return Change(group, f"{path[-1]}: {_scored(before)} → {_scored(after)}")
+        return Change(group, f"{path[-1]}: {_scored(before, after)}")
     if isinstance(before, str) and isinstance(after, str):
         old, new = _other_words(before, after)
         return Change(group, f"`{place}`: {old} → {new}" if old != new else f"`{place}`: another one")
     return Change(group, f"`{place}`: {_shape(before)} → {_shape(after)}")
 
 
-def _scored(value: Any) -> str:
-    return "absent" if value is None else "another score"
+def _scored(before: Any, after: Any) -> str:
+    if before is None:
+        return "absent → scored"
+    return "scored → absent" if after is None else "another score"
 
 
 def _other_words(before: str, after: str) -> tuple[str, str]:
@@ -225,7 +227,8 @@ def _section(compared: Comparison) -> Iterator[str]:
     yield f"## {compared.kind}: {compared.n_identical} of {compared.n_lines} identical"
     yield ""
     for group in sorted({change.group for change in compared.changes}):
-        found = [(change, count) for change, count in compared.changes.most_common() if change.group == group]
+        found = [(change, count) for change, count in compared.changes.items() if change.group == group]
+        found.sort(key=lambda each: (-each[1], each[0].text))
         yield f"### {group[:1].upper()}{group[1:]}"
         yield ""
         yield from (f"- {count} × {change.text}" for change, count in found[:SHOWN])

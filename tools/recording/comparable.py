@@ -21,6 +21,7 @@ FREE_LABELS: Mapping[str, Sequence[str]] = {
     "kubernetes_feature_enabled": ("name",),
     "rest_client_request_duration_seconds": ("host", "verb"),
     "rest_client_requests_total": ("code", "host", "method"),
+    "workqueue_depth": ("name",),
     # One pod in ten, by chance.
     "scheduler_plugin_execution_duration_seconds": ("extension_point", "plugin", "status"),
 }
