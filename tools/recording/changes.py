@@ -143,11 +143,17 @@ def _moved(before: list[Any], after: list[Any]) -> str:
 def _change(before: Any, after: Any, path: tuple[str, ...]) -> Change:
     group, place = _group(path), _place(path)
     if group == "scores":
-        return Change(group, f"{path[-1]}: {_scored(before, after)}")
+        return Change(group, f"{_scorer(path)}: {_scored(before, after)}")
     if isinstance(before, str) and isinstance(after, str):
         old, new = _other_words(before, after)
         return Change(group, f"`{place}`: {old} → {new}" if old != new else f"`{place}`: another one")
     return Change(group, f"`{place}`: {_shape(before)} → {_shape(after)}")
+
+
+def _scorer(path: tuple[str, ...]) -> str:
+    """The plugin; a node that is feasible in one release only has no scores in the other."""
+    below = path[path.index("scores") + 1 :]
+    return below[1] if len(below) > 1 else "a node" if below else "all nodes"
 
 
 def _scored(before: Any, after: Any) -> str:

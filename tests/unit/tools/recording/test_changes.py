@@ -43,6 +43,12 @@ def scores(**totals: int) -> dict[str, dict[str, int]]:
             Change("scores", "VolumeBinding: absent → scored"),
             id="a plugin that scores",
         ),
+        pytest.param(
+            {"scores": {"n01": {"total": 1}, "n02": {"total": 2}}},
+            {"scores": {"n01": {"total": 1}}},
+            Change("scores", "a node: scored → absent"),
+            id="a node that is not feasible any more",
+        ),
         pytest.param({"node": "n01"}, {"node": "n02"}, Change("results", "`node`: another one"), id="a node"),
         pytest.param(
             {"pods": {"web": {"tried again": True}}},
