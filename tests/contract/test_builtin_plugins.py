@@ -16,7 +16,7 @@ from bayplan.release import SUPPORTED, Release
 from bayplan.scheduler import default_registry
 from bayplan.testing import Harness, make_node, make_pod
 
-#: Plugin → its extension points in kube-scheduler 1.36 (its interfaces; placementScore is alpha).
+#: Plugin → its extension points in kube-scheduler 1.37 (its interfaces; those for pod groups are not for us).
 UPSTREAM_POINTS: dict[str, str] = {
     "DefaultBinder": "bind",
     "DefaultPreemption": "preEnqueue postFilter",

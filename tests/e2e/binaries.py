@@ -1,7 +1,7 @@
 """The programs of a real control plane, and Helm: where they are found, and how they are built where they are not.
 
-There is a module for each release of Kubernetes that Bayplan follows. BAYPLAN_E2E_RELEASE chooses one (1.37);
-without it, the default release of Bayplan is taken. Each program is looked for in this order, and taken only if it
+There is a module for each release of Kubernetes that Bayplan follows. BAYPLAN_E2E_RELEASE chooses one (1.36);
+without it, the newest is taken, Bayplan's default. Each program is looked for in this order, and taken only if it
 is of that minor version:
 
 1. the folder that KUBEBUILDER_ASSETS names (etcd, kube-apiserver and kubectl are usually there),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from tests.integration.life_of_a_pod import DOCUMENT, functions, modules, updated
 from tests.integration.pod_trace import DECISION, Step, trace_in_new_process
 
+from bayplan.core import schedule_one
 from bayplan.version import IS_COMPILED
 
 pytestmark = pytest.mark.skipif(IS_COMPILED, reason="machine code has no frames to trace")
@@ -13,6 +16,7 @@ pytestmark = pytest.mark.skipif(IS_COMPILED, reason="machine code has no frames 
 MAX_MODULES = 50
 MAX_MODULES_IN_THE_DECISION = 20
 MAX_FUNCTIONS = 350
+MAX_LINES_OF_THE_CYCLE = 500
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +37,12 @@ def test_few_modules_in_the_decision(steps: list[Step]) -> None:
 def test_few_functions(steps: list[Step]) -> None:
     """Plugins count."""
     assert len(functions(steps)) <= MAX_FUNCTIONS
+
+
+def test_the_cycle_is_one_file_to_read() -> None:
+    """From the pop to the hand-over to binding, and every failure on the way."""
+    lines = Path(schedule_one.__file__).with_suffix(".py").read_text().splitlines()
+    assert len(lines) <= MAX_LINES_OF_THE_CYCLE
 
 
 def test_the_document_lists_exactly_what_runs(steps: list[Step]) -> None:

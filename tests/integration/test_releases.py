@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from bayplan import Cluster
-from bayplan.release import SUPPORTED
+from bayplan.apiserver.rest import discovery
+from bayplan.release import NEWEST, SUPPORTED, supported_text
 
 CONFIGURATION = """
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -73,3 +74,21 @@ async def test_emulated_version_is_followed_whatever_the_server(tmp_path: Path) 
         log = await _log_of_run(tmp_path, cluster, "--emulated-version=1.36")
 
     assert f'kubernetes="v{SUPPORTED["1.36"].version}"' in log
+
+
+@pytest.mark.asyncio
+async def test_unsupported_server_is_scheduled_as_the_nearest_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log warns with what is supported and what may differ; the pod is bound all the same."""
+    told = {"gitVersion": "v1.99.0", "emulationMajor": "1", "emulationMinor": "99"}
+    monkeypatch.setattr(discovery, "_version", lambda release: told)
+    async with Cluster(1, scheduler=False, listen=("127.0.0.1", 0)) as cluster:
+        log = await _log_of_run(tmp_path, cluster)
+
+    assert (
+        f"Warning: the API server is Kubernetes v1.99.0, supported are {supported_text()}; "
+        f"scheduling goes on as in {NEWEST.minor}. "
+    ) in log
+    assert "default plugins, feature gates, scores and messages" in log
+    assert f'kubernetes="v{NEWEST.version}"' in log

@@ -36,6 +36,13 @@ def test_all_requests_about_devices_are_identical(context: Context) -> None:
     assert report.identical == report.total == 340, report.to_text()
 
 
+def test_all_requests_about_taint_rules_are_identical(context: Context) -> None:
+    """DeviceTaintRules, valid and invalid ones, their status, tables and discovery."""
+    report = run([GOLDEN / "api-rules-v1.37.1.jsonl.gz"], context)
+
+    assert report.identical == report.total == 106, report.to_text()
+
+
 @pytest.fixture(scope="module")
 def exchanges() -> dict[str, dict[str, Any]]:
     return {line["name"]: line for line in read_lines(RECORDING)}

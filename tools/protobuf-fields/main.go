@@ -116,7 +116,7 @@ func typeOf(field reflect.Type) string {
 		if field.Elem().Kind() == reflect.Uint8 {
 			return "y"
 		}
-		if field.Name() != "" && (field.Name() == "Verbs" || field.Name() == "ExtraValue") {
+		if field.Name() == "Verbs" || field.Name() == "ExtraValue" || field.Name() == "AttestationValue" {
 			return visit(field)
 		}
 		return "[" + typeOf(field.Elem())

@@ -122,11 +122,15 @@ def _is_preempting(version: Object) -> bool:
 
 
 def _messages(versions: list[Object]) -> Iterator[str]:
-    """Each message of the condition once, in the order in which they were first there; the last one last."""
+    """Each message of the condition once, the last one last.
+
+    Of errors only the last: they are tried again and again, and which node's is told is left to chance.
+    """
     found: dict[str, None] = {}
     for version in versions:
         told = condition(version)
-        if told is not None and told["status"] == "False":
+        is_passing = told is not None and told.get("reason") == "SchedulerError" and version is not versions[-1]
+        if told is not None and told["status"] == "False" and not is_passing:
             found.pop(told["message"], None)
             found[told["message"]] = None
     return iter(found)

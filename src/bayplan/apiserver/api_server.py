@@ -67,7 +67,7 @@ class ApiServer:
         """
         self.data = data
         self._clock = clock
-        self.table = built_in()
+        self.table = built_in(release)
         self.codecs = Codecs(published(release))
         self.store = VersionedStore(clock, history_seconds=history_seconds, history_limit=history_limit)
         stamper = MetadataStamper(clock.now, randomness)

@@ -490,18 +490,8 @@ class ProfileScheduler:
             self._queue.add_unschedulable(info)
         except QueueError as error:
             log.error(error, "Error occurred while requeueing pod", pod=pod)
-        self._update_nomination(pod, failure)
+        self._nominator.after_failure(pod, failure.nominate, failure.announced_node)
         self._emit(RecordEvent(self._name, pod, "Warning", "FailedScheduling", "Scheduling", failure.message))
         # A nomination that the watch has not shown yet has to be cleared all the same.
         known = with_nominated_node(pod, failure.announced_node) if failure.announced_node else pod
         self._emit(WriteStatus(known, failure.condition(pod), failure.nominate))
-
-    def _update_nomination(self, pod: Pod, failure: Failure) -> None:
-        if failure.nominate:
-            self._nominator.add(pod, failure.nominate)
-        elif failure.announced_node:
-            self._nominator.take_back(pod, failure.announced_node)
-        elif failure.nominate == "":
-            self._nominator.remove(pod)
-        elif pod.status.nominated_node_name:
-            self._nominator.add(pod, pod.status.nominated_node_name)

@@ -166,8 +166,8 @@ def _volumes(scheduler: SchedulerCore) -> list[Rule]:
 def _claims(scheduler: SchedulerCore) -> list[Rule]:
     """Allocation of devices: claims are protected and allocated before the pod is bound, and given back.
 
-    Claims for extended resources are made and deleted. Allocations and reservations are a right of their own in
-    1.36: `binding` is no endpoint.
+    Claims for extended resources are made and deleted. Allocations and reservations are a right of their own
+    since 1.36: `binding` is no endpoint.
     """
     if not any("DynamicResources" in plugins.plugins for plugins in _profiles(scheduler)):
         return []

@@ -40,7 +40,7 @@ _NO_REQUESTS: Final[Resources] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class RequestOptions:
-    """The feature gates that affect requests, with their defaults in 1.36."""
+    """The feature gates that affect requests, with their defaults, the same in all supported releases."""
 
     #: InPlacePodVerticalScaling: resources in the status count.
     use_status: bool = True
@@ -60,7 +60,7 @@ SPEC_ONLY: Final = RequestOptions(use_status=False, pod_level_status=False)
 
 
 class RequestSummary:
-    """What a pod requests, in every form, with the feature gates of 1.36.
+    """What a pod requests, in every form, with the feature gates at their defaults.
 
     For most pods all forms are equal, because no status reports other resources and every container requests cpu
     and memory. Then they are the same object.

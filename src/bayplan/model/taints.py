@@ -44,7 +44,7 @@ class Toleration(ApiStruct, frozen=True, kw_only=True):
 def tolerates(toleration: Toleration, taint: Taint, *, comparison_operators: bool = False) -> bool:
     """Whether the toleration tolerates the taint.
 
-    `comparison_operators` is the gate TaintTolerationComparisonOperators, off by default in 1.36: without it a
+    `comparison_operators` is the gate TaintTolerationComparisonOperators, off by default: without it a
     toleration with Lt or Gt tolerates nothing. An empty key with operator Equal compares values of any key.
     """
     if toleration.effect and toleration.effect != taint.effect:

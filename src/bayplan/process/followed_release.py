@@ -12,6 +12,7 @@ from bayplan.release import (
     DEFAULT,
     Release,
     UnsupportedRelease,
+    emulated_version,
     nearest_release,
     release_of_server,
     supported_text,
@@ -51,11 +52,14 @@ def choose_release(version: Mapping[str, Any]) -> FollowedRelease:
     try:
         return FollowedRelease(release_of_server(version))
     except UnsupportedRelease:
-        told = str(version.get("gitVersion", ""))
-        nearest = nearest_release(told)
+        told = str(version.get("gitVersion", "")) or "of an unknown version"
+        emulated = emulated_version(version)
+        if emulated and not told.startswith(f"v{emulated}."):
+            told += f" emulating {emulated}"
+        nearest = nearest_release(emulated or told)
         return FollowedRelease(
             nearest,
-            f"the API server is Kubernetes {told or 'of an unknown version'}, supported are {supported_text()}; "
+            f"the API server is Kubernetes {told}, supported are {supported_text()}; "
             f"scheduling goes on as in {nearest.minor}. Its own kube-scheduler may have other default plugins, "
             "feature gates, scores and messages, and fields of its objects may be unknown here",
         )

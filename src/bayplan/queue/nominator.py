@@ -46,6 +46,18 @@ class PodNominator:
         self.remove(pod)
         self._withdrawn[pod.uid] = node_name
 
+    def after_failure(self, pod: Pod, nominate: str | None, announced_node: str) -> None:
+        """An attempt failed. *nominate*: a node, "" for none any more, None to leave things as they are;
+        *announced_node*: the node that the pod's status was set to before its bind failed."""
+        if nominate:
+            self.add(pod, nominate)
+        elif announced_node:
+            self.take_back(pod, announced_node)
+        elif nominate == "":
+            self.remove(pod)
+        elif pod.status.nominated_node_name:
+            self.add(pod, pod.status.nominated_node_name)
+
     def is_taken_back(self, pod: Pod) -> bool:
         """Whether the nomination in the pod's status was withdrawn already."""
         node_name = pod.status.nominated_node_name

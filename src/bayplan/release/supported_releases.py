@@ -13,8 +13,8 @@ from bayplan.release.release import Release
 #: Minor release → what is known of it, the oldest first.
 SUPPORTED: Final[Mapping[str, Release]] = {each.minor: each for each in (KUBERNETES_1_36, KUBERNETES_1_37)}
 NEWEST: Final = KUBERNETES_1_37
-#: What is followed where nobody says which.
-DEFAULT: Final = KUBERNETES_1_36
+#: What is followed where nobody says which. While a new release is being added it stays at the one before.
+DEFAULT: Final = NEWEST
 
 _VERSION: Final = re.compile(r"(?:kube=)?v?(\d+)\.(\d+)(?:[.+-].*)?")
 
@@ -36,10 +36,13 @@ def release_named(version: str) -> Release:
 
 def release_of_server(version: Mapping[str, Any]) -> Release:
     """The release of an API server that answered *version* to GET /version."""
-    emulated = version.get("emulationMajor"), version.get("emulationMinor")
-    if all(emulated):
-        return release_named(f"{emulated[0]}.{emulated[1]}")
-    return release_named(str(version.get("gitVersion", "")))
+    return release_named(emulated_version(version) or str(version.get("gitVersion", "")))
+
+
+def emulated_version(version: Mapping[str, Any]) -> str:
+    """Such as 1.37: as what an API server behaves that answered *version*; empty if it does not say."""
+    major, minor = version.get("emulationMajor"), version.get("emulationMinor")
+    return f"{major}.{minor}" if major and minor else ""
 
 
 def nearest_release(version: str) -> Release:

@@ -326,9 +326,7 @@ async def test_candidates_are_put_before_the_extenders(full: Harness) -> None:
 @pytest.mark.parametrize(
     ("extender", "tail"),
     [
-        pytest.param(
-            claims(), "no new claims to deallocate, preemption: no candidate node for preemption", id="none left"
-        ),
+        pytest.param(claims(), "preemption: no candidate node for preemption", id="none left"),
         pytest.param(FakeExtender(on_preempt=lambda offered: OOPS), "preemption: oops", id="a failure"),
         pytest.param(
             claims(zzz=("v-a",)), 'preemption: nodeinfo not found for node name "zzz"', id="an unknown node"
@@ -345,7 +343,7 @@ async def test_candidates_are_put_before_the_extenders(full: Harness) -> None:
     ],
 )
 async def test_preemption_comes_to_nothing(full: Harness, extender: FakeExtender, tail: str) -> None:
-    """Errors stand alone; otherwise the other PostFilter plugins have had their say too."""
+    """The message says what was wrong with the answer, or that no node is left."""
     decision = await decide(full, make_pod("p", cpu="4", priority=10), extender)
 
     assert decision.message == f"0/2 nodes are available: 2 Insufficient cpu. {tail}"

@@ -74,7 +74,7 @@ def test_a_pod_without_a_node_goes_back_to_the_queue() -> None:
     """Queued with the plugins that rejected it; one event; one condition."""
     heard = Heard()
     driver = Driver(filter=Status.unschedulable("no"), options={"observer": heard})
-    message = "0/1 nodes are available: 1 no. no new claims to deallocate, preemption: 0/1 nodes are available: "
+    message = "0/1 nodes are available: 1 no. preemption: 0/1 nodes are available: "
     message += "1 No preemption victims found for incoming pod."
 
     instructions = driver.schedule(POD)

@@ -1,7 +1,7 @@
 """Objects that nobody should have written: the outcome is kube-scheduler's, and never an exception.
 
 Most of these the API server refuses; what reaches a scheduler all the same costs one attempt of one pod.
-Texts are those of kube-scheduler 1.36.4 (pkg/scheduler, component-helpers and apimachinery of that release).
+Texts are those of kube-scheduler 1.37.1 (pkg/scheduler, component-helpers and apimachinery of that release).
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ from bayplan.core import Decision
 from bayplan.model import Node, ObjectError, Pod
 from bayplan.testing import Harness, make_node, make_pod
 
-NOT_HELPFUL = (
-    "no new claims to deallocate, preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
-)
+NOT_HELPFUL = "preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
 NEAR = {"matchExpressions": [{"key": "app", "operator": "Near", "values": ["x"]}]}
 IN_NOTHING = {"matchExpressions": [{"key": "app", "operator": "In", "values": []}]}
 BAD_VALUE = {"matchLabels": {"app": "{{.bad}}"}}
@@ -310,12 +308,12 @@ def test_node_without_allocatable() -> None:
     bare = Node.from_dict({"metadata": {"name": "bare"}})
     assert decide(make_pod("p", cpu="1"), bare).message == (
         "0/1 nodes are available: 1 Insufficient cpu, 1 Too many pods. "
-        "no new claims to deallocate, preemption: 0/1 nodes are available: "
+        "preemption: 0/1 nodes are available: "
         "1 Preemption is not helpful for scheduling."
     )
     assert decide(make_pod("p"), bare).message == (
         "0/1 nodes are available: 1 Too many pods. "
-        "no new claims to deallocate, preemption: 0/1 nodes are available: "
+        "preemption: 0/1 nodes are available: "
         "1 No preemption victims found for incoming pod."
     )
 

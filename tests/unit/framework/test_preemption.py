@@ -148,7 +148,7 @@ def test_nominated_node_that_is_gone_while_nothing_is_decided() -> None:
     harness = Harness(nodes=[make_node("b")], pods=[placed("low", "b", priority=100)], plugins=[later])
     decision = harness.decide(preemptor(status={"nominatedNodeName": "gone"}))
     assert decision.message == (
-        "0/1 nodes are available: later. no new claims to deallocate, preemption: 0/1 nodes are available: "
+        "0/1 nodes are available: later. preemption: 0/1 nodes are available: "
         "1 No preemption victims found for incoming pod."
     )
 

@@ -24,7 +24,8 @@ def test_supported_release_is_followed(minor: str) -> None:
 )
 def test_other_release_is_named_in_a_warning(version: str, followed: str) -> None:
     """With what is supported, what is followed instead, and what may differ."""
-    release, warning = choose_release({"gitVersion": version})
+    major, minor, _ = version.removeprefix("v").split(".")
+    release, warning = choose_release({"gitVersion": version, "emulationMajor": major, "emulationMinor": minor})
 
     assert release.minor == followed
     assert warning.startswith(
@@ -32,6 +33,14 @@ def test_other_release_is_named_in_a_warning(version: str, followed: str) -> Non
         f"scheduling goes on as in {followed}. "
     )
     assert "default plugins, feature gates, scores and messages" in warning
+
+
+def test_server_that_emulates_another_release_is_told_as_such() -> None:
+    """It is what it emulates that is not supported."""
+    release, warning = choose_release({"gitVersion": "v1.37.1", "emulationMajor": "1", "emulationMinor": "35"})
+
+    assert release.minor == "1.36"
+    assert warning.startswith("the API server is Kubernetes v1.37.1 emulating 1.35, supported are 1.36 and 1.37; ")
 
 
 def test_server_without_a_version() -> None:

@@ -148,3 +148,24 @@ def test_without_nominated_pods_the_dicts_are_empty(nominator: PodNominator) -> 
     nominator.remove(pod)
     assert not nominator.by_node
     assert not nominator.node_by_pod
+
+
+@pytest.mark.parametrize(
+    ("in_status", "nominate", "announced", "node"),
+    [
+        pytest.param("", "b", "", "b", id="preemption found another node"),
+        pytest.param("", "", "", "", id="nothing can be evicted"),
+        pytest.param("", None, "", "a", id="an error says nothing about the nomination"),
+        pytest.param("c", None, "", "c", id="an error leaves what the status has"),
+        pytest.param("a", "", "a", "", id="the bind to the announced node failed"),
+    ],
+)
+def test_nomination_after_a_failed_attempt(
+    nominator: PodNominator, in_status: str, nominate: str | None, announced: str, node: str
+) -> None:
+    """Of a pod that was nominated to node a before."""
+    pod = with_nomination(make_pod("p"), in_status)
+    nominator.add(pod, "a")
+    nominator.after_failure(pod, nominate, announced)
+    assert nominator.node_of(pod) == node
+    assert nominator.is_taken_back(pod) == bool(announced)

@@ -16,6 +16,7 @@ _THROUGH_STATUS: Final[dict[tuple[str, str], FieldSet]] = {
     ("", "Pod"): {**_SPEC, "f:metadata": {"f:deletionTimestamp": {}, "f:ownerReferences": {}}},
     ("apps", "Deployment"): {**_SPEC, "f:metadata": {"f:labels": {}}},
     ("resource.k8s.io", "ResourceClaim"): {**_SPEC, "f:metadata": {}},
+    ("resource.k8s.io", "DeviceTaintRule"): {**_SPEC, "f:metadata": {}},
     ("apiextensions.k8s.io", "CustomResourceDefinition"): {**_SPEC, "f:metadata": {}},
 }
 

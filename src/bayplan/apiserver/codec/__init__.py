@@ -75,7 +75,16 @@ class Codec:
             if not isinstance(given, str):
                 why = f"{json_type(given)} into Go struct field .{field} of type string"
                 raise self._unmarshal_error(value, why)
+        if kind == self.kind and self._is_other_version(api_version):
+            expected = f"does not match the expected API version ({self.api_version})"
+            raise bad_request(f"the API version in the data ({api_version}) {expected}")
         raise self.refusal(self._no_conversion(kind, api_version), kind, api_version)
+
+    def _is_other_version(self, api_version: str) -> bool:
+        """Whether it is a version of the kind, in the same group: it could be converted."""
+        group, _, version = api_version.rpartition("/")
+        same_group = group == self.api_version.rpartition("/")[0]
+        return same_group and self._schemas.definition_of(group, version, self.kind) is not None
 
     def no_object(self, value: object) -> StatusError:
         """The error for a body that is not an object."""

@@ -1,7 +1,8 @@
-"""The built-in kinds: names, scope, verbs and subresources as kube-apiserver 1.36 reports them.
+"""The built-in kinds: names, scope, verbs and subresources as kube-apiserver reports them.
 
 Groups are in kube-apiserver's order, which discovery keeps. Only subresources that are served here are listed:
-those that need a running container (`exec`, `log`, `proxy`, …) are not.
+those that need a running container (`exec`, `log`, `proxy`, …) are not. A release serves the kinds of which it has
+published a schema.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 from typing import Final
 
 from bayplan.apiserver.registry.api_resources import ALL_VERBS, ApiResource, ResourceTable
+from bayplan.apiserver.schema.schemas import published
+from bayplan.release import DEFAULT, Release
 
 _CREATE_ONLY: Final = ("create",)
 _STATUS: Final = ("status",)
@@ -163,12 +166,14 @@ RESOURCES: Final = (
     _node.cluster("RuntimeClass", "runtimeclasses"),
     _discovery.namespaced("EndpointSlice", "endpointslices"),
     _resource.cluster("DeviceClass", "deviceclasses"),
+    _resource.cluster("DeviceTaintRule", "devicetaintrules", subresources=_STATUS),
     _resource.namespaced("ResourceClaim", "resourceclaims", subresources=_STATUS),
     _resource.namespaced("ResourceClaimTemplate", "resourceclaimtemplates"),
     _resource.cluster("ResourceSlice", "resourceslices"),
 )
 
 
-def built_in() -> ResourceTable:
-    """A fresh table, to which CustomResourceDefinitions may add."""
-    return ResourceTable(RESOURCES)
+def built_in(release: Release = DEFAULT) -> ResourceTable:
+    """A fresh table of what a release serves, to which CustomResourceDefinitions may add."""
+    schemas = published(release)
+    return ResourceTable(each for each in RESOURCES if schemas.definition_of(each.group, each.version, each.kind))

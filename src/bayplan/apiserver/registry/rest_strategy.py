@@ -132,6 +132,12 @@ def _put_back(new: Object, old: Object, key: str) -> None:
         new.pop(key, None)
 
 
+def keep_metadata(new: Object, old: Object) -> None:
+    """For kinds whose status endpoint changes no metadata."""
+    for key in ("labels", "annotations", "finalizers", "ownerReferences"):
+        _put_back(new["metadata"], old["metadata"], key)
+
+
 class StatusStrategy(RestStrategy):
     """A kind whose status is empty at first and written through /status only."""
 

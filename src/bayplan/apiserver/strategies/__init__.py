@@ -8,6 +8,7 @@ from bayplan.apiserver.authorization.device_access import DeviceAccess
 from bayplan.apiserver.registry.api_resources import ApiResource
 from bayplan.apiserver.registry.rest_strategy import RestStrategy
 from bayplan.apiserver.strategies.config_data import ConfigMapStrategy, SecretStrategy
+from bayplan.apiserver.strategies.device_taint_rules import DeviceTaintRuleStrategy
 from bayplan.apiserver.strategies.endpoints import EndpointSliceStrategy, EndpointsStrategy
 from bayplan.apiserver.strategies.events import CoreEventStrategy, EventStrategy
 from bayplan.apiserver.strategies.jobs import CronJobStrategy, JobStrategy
@@ -89,6 +90,7 @@ def built_in_strategies(
         ("resource.k8s.io", "resourceclaimtemplates"): ResourceClaimTemplateStrategy(device_access),
         ("resource.k8s.io", "resourceslices"): ResourceSliceStrategy(now),
         ("resource.k8s.io", "deviceclasses"): DeviceClassStrategy(),
+        ("resource.k8s.io", "devicetaintrules"): DeviceTaintRuleStrategy(now),
         ("rbac.authorization.k8s.io", "roles"): RoleStrategy(cluster_wide=False),
         ("rbac.authorization.k8s.io", "clusterroles"): RoleStrategy(cluster_wide=True),
         ("rbac.authorization.k8s.io", "rolebindings"): RoleBindingStrategy(cluster_wide=False),

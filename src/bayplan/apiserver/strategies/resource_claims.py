@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bayplan.apiserver.api_errors import StatusCause
 from bayplan.apiserver.authorization.device_access import DeviceAccess
-from bayplan.apiserver.registry.rest_strategy import Object, RestStrategy, StatusStrategy
+from bayplan.apiserver.registry.rest_strategy import Object, RestStrategy, StatusStrategy, keep_metadata
 from bayplan.apiserver.strategies.devices.claim_status_validation import (
     allocated_device,
     allocated_devices,
@@ -31,7 +31,7 @@ from bayplan.apiserver.validation.quantity_validation import is_extended
 if TYPE_CHECKING:
     from bayplan.apiserver.registry.attributes import AdmissionAttributes
 
-#: Fields of devices and attributes behind feature gates that are off by default in 1.36.
+#: Fields of devices and attributes behind feature gates that are off by default.
 _GATED_OF_DEVICES = ("nodeAllocatableResourceMappings",)
 _GATED_OF_ATTRIBUTES = ("bools", "ints", "strings", "versions")
 
@@ -52,11 +52,7 @@ class ResourceClaimStrategy(StatusStrategy):
 
     def prepare_status_update(self, new: Object, old: Object) -> None:
         super().prepare_status_update(new, old)
-        for key in ("labels", "annotations", "finalizers", "ownerReferences"):
-            if key in old["metadata"]:
-                new["metadata"][key] = old["metadata"][key]
-            else:
-                new["metadata"].pop(key, None)
+        keep_metadata(new, old)
         _forget_deallocated(new.setdefault("status", {}), old.get("status", {}))
 
     def access_causes(self, attributes: AdmissionAttributes) -> list[StatusCause]:

@@ -141,6 +141,13 @@ def name_and_age(obj: Json, now: float) -> Cells:
     return [obj["metadata"]["name"], age(obj, now)]
 
 
+@prints("resource.k8s.io", "DeviceTaintRule", "Name Key Value Effect TimeAdded Age")
+def device_taint_rule(obj: Json, now: float) -> Cells:
+    taint = obj["spec"]["taint"]
+    what = [taint.get(key, "") for key in ("key", "value", "effect")]
+    return [obj["metadata"]["name"], *what, since(taint["timeAdded"], now), age(obj, now)]
+
+
 @prints("resource.k8s.io", "ResourceClaim", "Name State Age")
 def resource_claim(obj: Json, now: float) -> Cells:
     status, deleted = obj["status"], bool(obj["metadata"].get("deletionTimestamp"))

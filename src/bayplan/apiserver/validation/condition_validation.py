@@ -28,13 +28,18 @@ _REASON_TEXT: Final = (
 )
 
 
-def condition_causes(conditions: Sequence[Mapping[str, Any]], path: str) -> Iterator[StatusCause]:
-    """Errors of a list of conditions, of which no two have the same type."""
+def condition_causes(
+    conditions: Sequence[Mapping[str, Any]], path: str, *, duplicate_entries: bool = False
+) -> Iterator[StatusCause]:
+    """Errors of a list of conditions, of which no two have the same type.
+
+    Since 1.37 it is the entry that is reported as a duplicate, not its type (`duplicate_entries`).
+    """
     seen: set[str] = set()
     for i, condition in enumerate(conditions):
         kind = condition.get("type", "")
         if kind in seen:
-            yield duplicate(f"{path}[{i}].type", kind)
+            yield duplicate(f"{path}[{i}]" if duplicate_entries else f"{path}[{i}].type", kind)
         seen.add(kind)
         yield from _one_condition_causes(condition, f"{path}[{i}]")
 

@@ -1,7 +1,8 @@
 """NodeDeclaredFeatures: a pod that needs a feature of the kubelet goes where the kubelet declares it.
 
-The features are inferred from the pod's spec, as `component-helpers/nodedeclaredfeatures` does in 1.36; of the
-features that nodes can declare there, only two matter for placement.
+The features are inferred from the pod's spec, as `component-helpers/nodedeclaredfeatures` does; of the features
+that nodes can declare there, only two matter for placement: a third, VolumeBindMountOptions, is for a field of
+pods that kube-apiserver drops with its feature gates at their defaults.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from bayplan.core.messages import StartWork
 from bayplan.framework import CycleState, Status
 from bayplan.model import KubeObject, Node, Pod, ResourceClaim
 from bayplan.plugins.devices.dynamic_resources import DynamicResources
+from bayplan.release import DEFAULT
 from bayplan.testing import VirtualClock, make_pod
 
 
@@ -76,8 +77,8 @@ class ClaimServer:
 class ClaimStage:
     """A bench with the plugin and a server; asks the plugin as the runner would."""
 
-    def __init__(self, *objects: KubeObject, nodes: list[Node]) -> None:
-        self.bench = Bench(nodes)
+    def __init__(self, *objects: KubeObject, nodes: list[Node], release: str = DEFAULT.minor) -> None:
+        self.bench = Bench(nodes, release=release)
         self.server, self.clock = ClaimServer(self.bench), SteppingClock()
         self.bench.give(client=self.server, clock=self.clock)
         self.plugin = self.bench.plugin(DynamicResources)

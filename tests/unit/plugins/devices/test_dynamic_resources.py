@@ -21,6 +21,7 @@ from bayplan.client import ApiError
 from bayplan.framework import Code, CycleState, Diagnosis, Hint, PreBindPreFlight, Status, check_class
 from bayplan.model import Pod, ResourceClaim
 from bayplan.plugins.devices.dynamic_resources import DynamicResources
+from bayplan.release import DEFAULT
 from bayplan.testing import make_node, make_pod
 
 GPU = "example.com/gpu"
@@ -43,10 +44,11 @@ def allocated(device: str = "a0", node: str = "a", *users: Pod) -> dict[str, Any
     }
 
 
-def stage(*claims: ResourceClaim) -> ClaimStage:
+def stage(*claims: ResourceClaim, release: str = DEFAULT.minor) -> ClaimStage:
     """Node a with two devices, b with one, c with none."""
     slices = make_slice("sa", "a0", "a1", pool="a"), make_slice("sb", "b0", pool="b", node="b")
-    return ClaimStage(make_class(), *slices, *claims, nodes=[make_node("a"), make_node("b"), make_node("c")])
+    nodes = [make_node("a"), make_node("b"), make_node("c")]
+    return ClaimStage(make_class(), *slices, *claims, nodes=nodes, release=release)
 
 
 def devices_of(claim: ResourceClaim) -> list[str]:
@@ -69,14 +71,15 @@ def test_it_is_on_the_points_of_kube_scheduler() -> None:
     )
 
 
-def test_pod_without_claims() -> None:
+@pytest.mark.parametrize(("release", "reasons"), [("1.36", ["no new claims to deallocate"]), ("1.37", [])])
+def test_pod_without_claims(release: str, reasons: list[str]) -> None:
     """Filter is skipped, Score gives 0 to all, PostFilter has nothing to give back, and nothing is written."""
-    bench = Bench([make_node("a"), make_node("b")])
+    bench = Bench([make_node("a"), make_node("b")], release=release)
     plugin, pod, state = bench.plugin(DynamicResources), make_pod("p", cpu="1"), CycleState()
     assert plugin.pre_enqueue(pod) is None
     assert bench.pre_filter(plugin, pod, state).is_skip
     status = plugin.post_filter(state, pod, Diagnosis(bench.nodes))
-    assert status == Status.unschedulable("no new claims to deallocate")
+    assert status == Status.unschedulable(*reasons)
     scores = plugin.score_nodes(state, pod, bench.nodes)
     assert not isinstance(scores, Status)
     assert scores.tolist() == [0, 0]
@@ -198,12 +201,13 @@ def test_earlier_alternatives_score_more() -> None:
     assert on_stage.plugin.normalize_score(state, pod, scores, nodes).tolist() == [100, 87, 0]
 
 
-def test_error_in_a_selector_fails_the_node() -> None:
-    on_stage = stage(make_claim("c", exactly("r", 1, "device.attributes['x'].y == 1")))
+@pytest.mark.parametrize(("release", "where"), [("1.36", ""), ("1.37", " on device gpu.example.com/a/a0")])
+def test_error_in_a_selector_fails_the_node(release: str, where: str) -> None:
+    on_stage = stage(make_claim("c", exactly("r", 1, "device.attributes['x'].y == 1")), release=release)
     status = on_stage.rejections(pod_claiming("c"))["a"]
     assert status is not None
     assert status.code is Code.ERROR
-    assert status.message.startswith("claim default/c: selector #0: CEL runtime error: ")
+    assert status.message.startswith(f"claim default/c: selector #0{where}: CEL runtime error: ")
 
 
 # --- Reserve and Unreserve --------------------------------------------------------------------------------
@@ -416,13 +420,14 @@ def test_claim_that_is_in_the_way_is_deallocated() -> None:
 
 
 @pytest.mark.parametrize("users", [("other",), ("p", "other")])
-def test_claim_that_others_use_stays(users: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(("release", "is_told"), [("1.36", True), ("1.37", False)])
+def test_claim_that_others_use_stays(release: str, is_told: bool, users: tuple[str, ...]) -> None:
     pods = {name: pod_claiming("c", name=name) for name in ("p", "other")}
     claim = make_claim("c", exactly(), status=allocated("a0", "gone", *(pods[name] for name in users)))
-    on_stage = stage(claim)
+    on_stage = stage(claim, release=release)
     decision = on_stage.bench.core.decide(pods["p"])
     assert not decision.node_name
-    assert "still not schedulable" in decision.message
+    assert ("still not schedulable" in decision.message) == is_told
     on_stage.carry_out()
     assert on_stage.server.requests == []
 

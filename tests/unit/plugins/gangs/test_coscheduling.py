@@ -300,7 +300,7 @@ def test_too_few_members_are_not_tried(make_gangs: MakeGangs) -> None:
 
     assert gangs.message("g-0") == (
         "0/1 nodes are available: pre-filter pod g-0 cannot find enough sibling pods, current pods number: 2, "
-        "minMember of group: 3. no new claims to deallocate, preemption: 0/1 nodes are available: "
+        "minMember of group: 3. preemption: 0/1 nodes are available: "
         "1 Preemption is not helpful for scheduling., "
         "PodGroup default/g gets rejected due to Pod g-0 is unschedulable even after PostFilter"
     )

@@ -54,6 +54,15 @@ def test_outcome_of_a_pod(versions: list[dict[str, Any]], told: dict[str, Any]) 
     assert outcome(versions, [{}]) == told
 
 
+def test_errors_on_the_way_are_left_to_chance() -> None:
+    """Which node's error is told differs from attempt to attempt."""
+    errors = [version(f"no such key on {node}") for node in ("n1", "n2")]
+    for each in errors:
+        each["status"]["conditions"][0]["reason"] = "SchedulerError"
+
+    assert outcome(errors, []) == {"unschedulable": "no such key on n2", "reason": "SchedulerError"}
+
+
 def test_scores_are_those_of_the_last_attempt() -> None:
     first, last = {"a": {"total": 1}}, {"b": {"total": 2}}
 

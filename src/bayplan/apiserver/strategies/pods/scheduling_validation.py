@@ -118,7 +118,7 @@ def _toleration_value_causes(operator: str, value: str, path: str) -> Iterator[S
         if value:
             yield invalid(f"{path}.operator", value, "value must be empty when `operator` is 'Exists'")
     elif operator in ("Lt", "Gt"):
-        # Alpha in 1.36: comparison operators are known and refused.
+        # Alpha, and off by default: comparison operators are known and refused.
         yield not_supported(f"{path}.operator", operator, ("Equal", "Exists", "Lt", "Gt"))
     else:
         yield not_supported(f"{path}.operator", operator, ("Equal", "Exists"))
