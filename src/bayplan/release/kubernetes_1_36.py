@@ -257,6 +257,7 @@ KUBERNETES_1_36: Final = Release(
         counts_entities=False,
         exposes_informers=False,
         locates_device_errors=False,
+        calls_waiting_pods_unscheduled=False,
         reports_preemption=False,
         counts_first_violated_budget_only=False,
         keeps_first_unstarted_pod=False,

@@ -23,6 +23,8 @@ class ReleaseFacts:
     #: kube-apiserver reports a wrong default amount of a device at the default and a duplicate condition at its
     #: entry, and validates both attributes of a constraint.
     locates_device_errors: bool = True
+    #: Events about pods without a node are called UnscheduledPodAdd and so on, and not UnschedulablePodAdd.
+    calls_waiting_pods_unscheduled: bool = True
     #: DefaultPreemption says on which node it found a placement, and how many victims that has.
     reports_preemption: bool = True
     #: A victim that violates one PodDisruptionBudget takes nothing from the other budgets that protect it.
@@ -62,3 +64,9 @@ class ReleaseFacts:
     requeues_by_any_anti_affinity_term: bool = True
     #: Plugins that register for new nodes are told of changed taints too.
     adds_taint_updates_to_new_nodes: bool = False
+
+    def event_label(self, label: str) -> str:
+        """The name of an event in metrics and logs."""
+        if not self.calls_waiting_pods_unscheduled:
+            return label
+        return label.replace("UnschedulablePod", "UnscheduledPod")
