@@ -11,7 +11,6 @@ from bayplan.controllers.pod_view import PODS, PodView
 
 SELECTOR = selector_of({"matchLabels": {"app": "web"}})
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u", "controller": True}
-DELETED = "2026-01-01T00:00:00Z"
 
 
 def pod(name: str, *, app: str = "web", ready: bool = True, phase: str = "Running", **metadata: Any) -> PodView:
@@ -30,7 +29,7 @@ def test_pods_that_match_and_run_are_counted() -> None:
 
 
 def test_a_pod_that_is_being_deleted_is_not_healthy() -> None:
-    pods = BudgetedPods(SELECTOR, [pod("a", deletionTimestamp=DELETED), pod("b")])
+    pods = BudgetedPods(SELECTOR, [pod("a", deletionTimestamp="2026-01-01T00:00:00Z"), pod("b")])
 
     assert (len(pods), pods.n_healthy, pods.is_there("a"), pods.is_there("b")) == (2, 1, False, True)
 
