@@ -13,6 +13,7 @@ from bayplan.cli.lazy import LazyGroup
 from bayplan.version import IS_COMPILED
 
 COMMANDS = {
+    "capture": ("bayplan.cli.capture", "Write what scheduling reads of a cluster to a file."),
     "completion": ("bayplan.cli.completion", "Print the script that completes commands and options in SHELL."),
     "config": ("bayplan.cli.config", "Show, check and migrate scheduler configurations."),
     "conformance": ("bayplan.cli.conformance", "Compare Bayplan with recordings of Kubernetes."),
