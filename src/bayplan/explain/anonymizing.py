@@ -215,7 +215,7 @@ class Anonymizer:
             return lambda value: [self._expression(each, field) for each in value]
         if field in _AMOUNTS or path in _AMOUNTS:
             return self._amounts
-        return {
+        others: dict[str, Callable[[Any], Any]] = {
             "annotations": self._annotations,
             "ownerReferences": lambda value: [self._owner(each) for each in value],
             "claimRef": self._claim_reference,
@@ -226,7 +226,8 @@ class Anonymizer:
             "disruptedPods": lambda value: {self.renaming("pod", name): time for name, time in value.items()},
             "extendedResourceName": self._resource,
             "resourceName": self._resource,
-        }.get(field)
+        }
+        return others.get(field)
 
     def _texts(self, value: Any, rename: Callable[[str], str]) -> Any:
         return [rename(each) for each in value] if isinstance(value, list) else rename(value)

@@ -28,15 +28,10 @@ if TYPE_CHECKING:
     from bayplan.explain.explanation import Explanation
 
 
-def fit_workloads(
-    explainer: Explainer,
-    objects: ClusterObjects,
-    manifests: Sequence[Mapping[str, Any]],
-    namespace: str,
-    *,
-    n_suggestions: int,
-) -> FitReport:
-    """Every workload of *manifests*; what one takes is taken for the next. Raises ObjectFileError."""
+def workloads_in(
+    objects: ClusterObjects, manifests: Sequence[Mapping[str, Any]], namespace: str
+) -> list[Workload]:
+    """The workloads among *manifests*, with pods as they would be made in this cluster. Raises ObjectFileError."""
     priorities = {
         each.name: each
         for each in objects.others.get(PriorityClass, {}).values()
@@ -49,6 +44,19 @@ def fit_workloads(
         names.add(workload_name(manifest))
     if not workloads:
         raise ObjectFileError(f"no workload among the objects; expected one of {', '.join(WORKLOADS)}")
+    return workloads
+
+
+def fit_workloads(
+    explainer: Explainer,
+    objects: ClusterObjects,
+    manifests: Sequence[Mapping[str, Any]],
+    namespace: str,
+    *,
+    n_suggestions: int,
+) -> FitReport:
+    """Every workload of *manifests*; what one takes is taken for the next. Raises ObjectFileError."""
+    workloads = workloads_in(objects, manifests, namespace)
     others = [each for manifest in manifests if (each := other_object(manifest, namespace)) is not None]
     with ExitStack() as stack:
         stack.enter_context(explainer.scheduler.changed([ObjectChange(None, each) for each in others]))
