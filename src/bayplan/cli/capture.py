@@ -11,7 +11,7 @@ import click
 from bayplan.cli.cluster_options import ClusterQuestion, reading_options
 
 if TYPE_CHECKING:
-    from bayplan.explain.snapshot_writing import ClusterSnapshot
+    from bayplan.explain.snapshots.snapshot_writing import ClusterSnapshot
 
 
 @click.command(name="capture")
@@ -39,7 +39,7 @@ def command(out: Path | None, form: str, anonymise: bool, **given: Any) -> None:
     commands read it with --snapshot, and 'bayplan up --from' starts a cluster with it. With --snapshot, what
     kubectl has printed is reduced in the same way.
     """
-    from bayplan.explain.snapshot_writing import make_snapshot
+    from bayplan.explain.snapshots.snapshot_writing import make_snapshot
 
     snapshot = make_snapshot(ClusterQuestion.of(given).read().objects, anonymous=anonymise)
     text = snapshot.text(form)

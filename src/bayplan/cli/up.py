@@ -212,7 +212,7 @@ def _snapshot(files: Sequence[str], context: str | None) -> list[dict[str, Any]]
     if context is None:
         return found
     from bayplan.cli.cluster_options import ClusterQuestion
-    from bayplan.explain.snapshot_writing import make_snapshot
+    from bayplan.explain.snapshots.snapshot_writing import make_snapshot
 
     question = ClusterQuestion((), "", context, None, (), None)
     return [*found, *make_snapshot(question.read().objects).items]

@@ -199,6 +199,7 @@ def _completed(body: Object) -> Object:
         for driver in spec.get("drivers") or ():
             driver.setdefault("nodeID", body["metadata"]["name"])
     elif body["kind"] == "Service":
+        spec = body.setdefault("spec", {})
         for field in ("clusterIP", "clusterIPs", "healthCheckNodePort"):
             spec.pop(field, None)
         if not spec.get("ports"):

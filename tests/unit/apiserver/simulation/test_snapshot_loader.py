@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bayplan.explain.object_files import read_objects, read_snapshot
-from bayplan.explain.snapshot_writing import make_snapshot
+from bayplan.explain.snapshots.snapshot_writing import make_snapshot
 from bayplan.testing.virtual_cluster import VirtualCluster
 
 KUBECTL = """

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from bayplan.cli.capacity_text import drain_lines
+from bayplan.cli.capacity.capacity_text import drain_lines
 from bayplan.cli.cluster_options import ClusterQuestion, cluster_options, print_answer
 
 
@@ -20,7 +20,7 @@ def command(nodes: tuple[str, ...], **given: Any) -> None:
     cannot go. Every placement is a decision of the scheduler with the nodes cordoned. The cluster is that of the
     kubeconfig, or a --snapshot; nothing is written to it.
     """
-    from bayplan.explain.draining import plan_drain
+    from bayplan.explain.capacity.draining import plan_drain
 
     question = ClusterQuestion.of(given)
     explainer, objects = question.explainer()

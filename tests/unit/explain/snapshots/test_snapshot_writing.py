@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.unit.explain.applied import cluster_of
 
 from bayplan.explain.explanation import NotSeen
-from bayplan.explain.snapshot_writing import make_snapshot
+from bayplan.explain.snapshots.snapshot_writing import make_snapshot
 from bayplan.model import ConfigMap, Pod
 from bayplan.testing import make_node
 

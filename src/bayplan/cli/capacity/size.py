@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bayplan.cli.capacity_text import size_lines
+from bayplan.cli.capacity.capacity_text import size_lines
+from bayplan.cli.capacity.workload_files import pool_label_option, read_workloads, workload_option
 from bayplan.cli.cluster_options import ClusterQuestion, cluster_options, print_answer
 from bayplan.cli.inputs import read_text
-from bayplan.cli.workload_files import pool_label_option, read_workloads, workload_option
 
 if TYPE_CHECKING:
+    from bayplan.explain.capacity.sizing import NodePool
     from bayplan.explain.cluster_objects import ClusterObjects
-    from bayplan.explain.sizing import NodePool
 
 
 @click.command(name="size")
@@ -38,8 +38,8 @@ def command(
     more node, with the DaemonSet pods that its nodes run. The cluster is that of the kubeconfig, or a --snapshot;
     nothing is written to it.
     """
+    from bayplan.explain.capacity.sizing import size_pools
     from bayplan.explain.object_files import ObjectFileError
-    from bayplan.explain.sizing import size_pools
 
     question = ClusterQuestion.of(given)
     try:
@@ -54,9 +54,9 @@ def command(
 
 
 def _pools(objects: ClusterObjects, wanted: tuple[str, ...], label: str) -> list[NodePool]:
-    from bayplan.explain.node_pools import pools_of
+    from bayplan.explain.capacity.node_pools import pools_of
+    from bayplan.explain.capacity.sizing import NodePool
     from bayplan.explain.object_files import read_snapshot
-    from bayplan.explain.sizing import NodePool
 
     known = {name: nodes[0] for name, nodes in pools_of(objects.nodes.values(), label).items()}
     found = []

@@ -16,17 +16,17 @@ from bayplan import config
 from bayplan.clock import SystemClock
 from bayplan.config import Loaded
 from bayplan.conformance.recorded_cluster import KINDS as RECORDED_KINDS
-from bayplan.explain.anonymizing import anonymized
-from bayplan.explain.captured_fields import captured
 from bayplan.explain.cluster_objects import ClusterObjects, new_cluster_core
 from bayplan.explain.object_files import read_snapshot
-from bayplan.explain.renaming import Renaming
-from bayplan.explain.snapshot_writing import make_snapshot
+from bayplan.explain.snapshots.anonymizing import anonymized
+from bayplan.explain.snapshots.captured_fields import captured
+from bayplan.explain.snapshots.renaming import Renaming
+from bayplan.explain.snapshots.snapshot_writing import make_snapshot
 from bayplan.explain.what_if_scheduler import WhatIfScheduler
 from bayplan.model import KINDS, KubeObject, Node, Pod
 from bayplan.model.volume_sources import QuantityText
 
-GOLDEN = Path(__file__).parents[2] / "parity" / "golden"
+GOLDEN = Path(__file__).parents[3] / "parity" / "golden"
 #: Every so many of the recorded clusters is looked at; 1 for all of them, which takes minutes.
 STRIDE = int(os.environ.get("BAYPLAN_ANONYMIZING_STRIDE", "30"))
 #: The configuration is the user's own and is not renamed, so it must not name labels or extended resources.

@@ -11,7 +11,7 @@ from bayplan.cli.tables import plain_lines
 
 if TYPE_CHECKING:
     from bayplan.cli.explanation_text import TextForm
-    from bayplan.explain.capacity_answers import CapacityReport, DrainPlan, MovedPod, SizeReport
+    from bayplan.explain.capacity.capacity_answers import CapacityReport, DrainPlan, MovedPod, SizeReport
 
 
 def capacity_lines(report: CapacityReport, form: TextForm) -> Iterator[str]:

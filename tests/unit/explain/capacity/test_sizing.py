@@ -6,9 +6,9 @@ from typing import Any
 
 from tests.unit.explain.applied import cluster_of, scheduler_of
 
-from bayplan.explain.capacity_answers import PoolSize
-from bayplan.explain.node_pools import pool_of
-from bayplan.explain.sizing import NodePool, size_pools
+from bayplan.explain.capacity.capacity_answers import PoolSize
+from bayplan.explain.capacity.node_pools import pool_of
+from bayplan.explain.capacity.sizing import NodePool, size_pools
 from bayplan.model import Pod
 from bayplan.testing import make_node
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from bayplan.cli.capacity_text import capacity_lines
+from bayplan.cli.capacity.capacity_text import capacity_lines
+from bayplan.cli.capacity.workload_files import pool_label_option, read_workloads, workload_option
 from bayplan.cli.cluster_options import ClusterQuestion, cluster_options, print_answer
-from bayplan.cli.workload_files import pool_label_option, read_workloads, workload_option
 
 
 @click.command(name="capacity")
@@ -26,7 +26,7 @@ def command(files: tuple[str, ...], namespace: str, limit: int, pool_label: str,
     them, until one does not fit; no pod is evicted for them. The cluster is that of the kubeconfig, or a
     --snapshot; nothing is written to it.
     """
-    from bayplan.explain.capacity_counting import count_capacity
+    from bayplan.explain.capacity.capacity_counting import count_capacity
     from bayplan.explain.object_files import ObjectFileError
 
     question = ClusterQuestion.of(given)

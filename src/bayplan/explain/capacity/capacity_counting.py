@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bayplan.cache.cache import on_node
-from bayplan.explain.capacity_answers import CapacityReport, PoolCapacity
+from bayplan.explain.capacity.capacity_answers import CapacityReport, PoolCapacity
+from bayplan.explain.capacity.node_pools import pool_of
 from bayplan.explain.changes import reference
 from bayplan.explain.explanation import CountedReason
 from bayplan.explain.fitting import workloads_in
 from bayplan.explain.node_answers import summarize_diagnosis
-from bayplan.explain.node_pools import pool_of
 from bayplan.explain.object_files import ObjectFileError
 from bayplan.explain.what_if_scheduler import ObjectChange, WhatIfScheduler
 

@@ -7,11 +7,11 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bayplan.cache.cache import on_node
-from bayplan.explain.capacity_answers import PoolSize, SizeReport
-from bayplan.explain.capacity_counting import check_can_be_tried
+from bayplan.explain.capacity.capacity_answers import PoolSize, SizeReport
+from bayplan.explain.capacity.capacity_counting import check_can_be_tried
+from bayplan.explain.capacity.node_pools import node_shape
 from bayplan.explain.fitting import workloads_in
 from bayplan.explain.new_nodes import ModelNode
-from bayplan.explain.node_pools import node_shape
 from bayplan.explain.what_if_scheduler import ObjectChange, WhatIfScheduler
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bayplan.explain.captured_fields import captured
+from bayplan.explain.snapshots.captured_fields import captured
 from bayplan.model import Lease, Pod, ReplicaSet, Secret
 
 TEMPLATE = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bayplan.explain.renaming import Renaming
+from bayplan.explain.snapshots.renaming import Renaming
 
 
 def test_new_names_sort_like_the_old_ones() -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 from tests.unit.explain.applied import cluster_of, scheduler_of
 
-from bayplan.explain.capacity_answers import DrainPlan
-from bayplan.explain.draining import plan_drain
+from bayplan.explain.capacity.capacity_answers import DrainPlan
+from bayplan.explain.capacity.draining import plan_drain
 from bayplan.model import KubeObject, PodDisruptionBudget
 from bayplan.testing import make_node, make_pod
 

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import yaml
 
-from bayplan.explain.anonymizing import anonymized
-from bayplan.explain.captured_fields import LAST_APPLIED, captured
 from bayplan.explain.object_files import SNAPSHOT_KIND, SNAPSHOT_VERSION
+from bayplan.explain.snapshots.anonymizing import anonymized
+from bayplan.explain.snapshots.captured_fields import LAST_APPLIED, captured
 from bayplan.model import ConfigMap, KubeObject, Pod
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from bayplan.explain.renaming import Renaming
+from bayplan.explain.snapshots.renaming import Renaming
 from bayplan.model import is_native_resource
 
 Mapped = dict[str, Any]

@@ -8,8 +8,8 @@ import pytest
 from tests.unit.explain.applied import LOADED, REGISTRY, cluster_of
 
 from bayplan.clock import SystemClock
-from bayplan.explain.capacity_answers import CapacityReport
-from bayplan.explain.capacity_counting import count_capacity
+from bayplan.explain.capacity.capacity_answers import CapacityReport
+from bayplan.explain.capacity.capacity_counting import count_capacity
 from bayplan.explain.cluster_objects import new_cluster_core
 from bayplan.explain.object_files import ObjectFileError
 from bayplan.explain.what_if_scheduler import WhatIfScheduler

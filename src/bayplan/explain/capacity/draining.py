@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from bayplan.cache.cache import on_node
-from bayplan.explain.capacity_answers import BudgetInTheWay, DrainPlan, MovedPod
+from bayplan.explain.capacity.capacity_answers import BudgetInTheWay, DrainPlan, MovedPod
 from bayplan.explain.explainer import unplaced
 from bayplan.explain.explanation import PodReference
 from bayplan.explain.what_if_scheduler import ObjectChange, WhatIfScheduler
