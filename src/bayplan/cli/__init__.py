@@ -15,7 +15,7 @@ from bayplan.version import IS_COMPILED
 COMMANDS = {
     "capacity": (
         "bayplan.cli.capacity.count",
-        "Count how many more of a pod fit a cluster, and what runs out first.",
+        "Count how many more of a pod fit, and what runs out first.",
     ),
     "capture": ("bayplan.cli.capture", "Write what scheduling reads of a cluster to a file."),
     "completion": ("bayplan.cli.completion", "Print the script that completes commands and options in SHELL."),

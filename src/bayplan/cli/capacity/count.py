@@ -20,7 +20,7 @@ from bayplan.cli.cluster_options import ClusterQuestion, cluster_options, print_
 @pool_label_option
 @cluster_options
 def command(files: tuple[str, ...], namespace: str, limit: int, pool_label: str, **given: Any) -> None:
-    """Count how many more of a pod fit a cluster, and what runs out first.
+    """Count how many more of a pod fit, and what runs out first.
 
     Of a workload with replicas, one pod is taken. Pods are placed one after another as the scheduler would place
     them, until one does not fit; no pod is evicted for them. The cluster is that of the kubeconfig, or a

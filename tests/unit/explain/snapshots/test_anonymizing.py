@@ -204,7 +204,8 @@ def _filled(kind: type, path: str, depth: int = 0) -> Any:
             field.encode_name: _filled(field.type, f"{path}.{field.encode_name}", depth + 1)
             for field in msgspec.structs.fields(kind)
         }
-    origin, arguments = getattr(kind, "__origin__", None), getattr(kind, "__args__", ())
+    origin: Any = getattr(kind, "__origin__", None)
+    arguments: tuple[Any, ...] = getattr(kind, "__args__", ())
     if origin is tuple:
         return [_filled(arguments[0], path, depth)]
     if origin is dict:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from bayplan.explain.snapshots.captured_fields import captured
 from bayplan.model import Lease, Pod, ReplicaSet, Secret
 
-TEMPLATE = {
+TEMPLATE: dict[str, Any] = {
     "metadata": {
         "labels": {"app": "web"},
         "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}"},
