@@ -31,6 +31,16 @@ if TYPE_CHECKING:
     from bayplan.explain.what_if_scheduler import WhatIfScheduler
 
 
+def workloads_in(
+    objects: ClusterObjects, manifests: Sequence[Mapping[str, Any]], namespace: str
+) -> list[Workload]:
+    """The workloads among *manifests*, with pods as they would be made in this cluster. Raises ObjectFileError."""
+    workloads = _workloads(manifests, namespace, _defaults(objects))
+    if not workloads:
+        raise ObjectFileError(f"no workload among the objects; expected one of {', '.join(WORKLOADS)}")
+    return workloads
+
+
 def fit_workloads(
     explainer: Explainer,
     objects: ClusterObjects,
@@ -40,13 +50,8 @@ def fit_workloads(
     n_suggestions: int,
 ) -> FitReport:
     """Every workload of *manifests*; what one takes is taken for the next. Raises ObjectFileError."""
-    others = [each for each in objects if isinstance(each, PriorityClass | StorageClass)]
-    defaults = AdmissionDefaults.of(others)
-    workloads: list[Workload] = []
-    names: set[str] = set()
-    for manifest in filter(is_workload, manifests):
-        workloads.append(workload_of(manifest, namespace, defaults, names=names))
-        names.add(workload_name(manifest))
+    defaults = _defaults(objects)
+    workloads = _workloads(manifests, namespace, defaults)
     added = [each for manifest in manifests if (each := other_object(manifest, namespace, defaults)) is not None]
     groups = [each for each in added if isinstance(each, PodGroup)]
     if not workloads and not groups:
@@ -59,6 +64,21 @@ def fit_workloads(
         answers = [_fit(explainer, workload, stack, n_suggestions) for workload in workloads]
         answers += [_fit_group(explainer.scheduler, group, stack) for group in groups]
     return FitReport(source=objects.source(), workloads=tuple(answers))
+
+
+def _defaults(objects: ClusterObjects) -> AdmissionDefaults:
+    return AdmissionDefaults.of(each for each in objects if isinstance(each, PriorityClass | StorageClass))
+
+
+def _workloads(
+    manifests: Sequence[Mapping[str, Any]], namespace: str, defaults: AdmissionDefaults
+) -> list[Workload]:
+    workloads: list[Workload] = []
+    names: set[str] = set()
+    for manifest in filter(is_workload, manifests):
+        workloads.append(workload_of(manifest, namespace, defaults, names=names))
+        names.add(workload_name(manifest))
+    return workloads
 
 
 def _fit(explainer: Explainer, workload: Workload, stack: ExitStack, n_suggestions: int) -> WorkloadAnswer:
