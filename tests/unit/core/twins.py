@@ -7,6 +7,7 @@ gives what each decided, in plain values that can be compared.
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -128,7 +129,7 @@ def described(decision: Decision, node_names: Iterable[str]) -> Mapping[str, Any
     """All that a decision says, by node name; what is left to chance (ties) as the set of choices."""
     return {
         "status": (decision.status.code.label, decision.status.reasons, decision.status.plugin),
-        "message": decision.message,
+        "message": _without_nomination(decision.message),
         "has node": bool(decision.node_name),
         "best": _best(decision),
         "counts": (decision.n_feasible, decision.n_evaluated),
@@ -184,6 +185,11 @@ def _scores(outcome: ScoreOutcome | None) -> dict[str, Any] | None:
     return by_node
 
 
+def _without_nomination(message: str) -> str:
+    """Which of the equally good nodes is nominated is left to chance."""
+    return re.sub(r"for pod on node \S+,", "for pod on a node,", message)
+
+
 def _diagnosis(decision: Decision, node_names: Iterable[str]) -> Any:
     diagnosis = decision.diagnosis
     if diagnosis is None:
@@ -192,7 +198,7 @@ def _diagnosis(decision: Decision, node_names: Iterable[str]) -> Any:
         {name: _plain_status(diagnosis.status(name)) for name in node_names},
         frozenset(diagnosis.unschedulable_plugins),
         frozenset(diagnosis.pending_plugins),
-        diagnosis.post_filter_message,
+        _without_nomination(diagnosis.post_filter_message),
     )
 
 

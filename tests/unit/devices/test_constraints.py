@@ -64,11 +64,6 @@ def test_devices_with_different_values() -> None:
     assert find(exactly("x"), exactly("y"), exactly("z"), distinctAttribute=NUMA) is None
 
 
-def test_of_several_devices_of_one_request_the_last_is_remembered() -> None:
-    """As upstream has it: d0 (0), d1 (1), then d2 is compared with d1 alone."""
-    assert find(exactly(count=3), distinctAttribute=NUMA) == [["d0", "d1", "d2"]]
-
-
 @pytest.mark.parametrize("kind", ["matchAttribute", "distinctAttribute"])
 def test_device_without_the_attribute(kind: str) -> None:
     """It cannot be taken, not even as the only one."""

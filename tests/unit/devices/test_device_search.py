@@ -16,6 +16,8 @@ from tests.unit.devices.device_objects import (
 )
 
 from bayplan.devices import AllocationError, AllocationTimeout, DeviceFeatures, SearchContext, plan_claim, search
+from bayplan.model import ResourceClaim
+from bayplan.release import release_named
 from bayplan.testing import make_node
 
 LARGE = f"device.attributes['{DRIVER}'].size == 'large'"
@@ -148,7 +150,7 @@ def test_claim_for_too_many_devices() -> None:
     """A claim can have 32 devices."""
     stand = DeviceStand(make_slice("s", *(f"d{i:02}" for i in range(40))))
     assert stand.find(make_claim("c", exactly(count=32))) == [[f"d{i:02}" for i in range(32)]]
-    with pytest.raises(AllocationError, match="number of requested devices 33 exceeds the claim limit of 32"):
+    with pytest.raises(AllocationError, match="request y: adding 1 devices exceeds the claim limit of 32"):
         stand.find(make_claim("c", exactly("x", 32), exactly("y")))
 
 
@@ -200,7 +202,10 @@ def test_constraint_of_an_unknown_kind() -> None:
 
 def test_selector_that_cannot_be_evaluated() -> None:
     """An attribute that a device does not have ends the attempt, it does not merely fail to match."""
-    with pytest.raises(AllocationError, match=r"^claim default/c: selector #0: CEL runtime error: "):
+    where = (
+        r"^claim default/c: selector #0 on device gpu\.example\.com/pool/d0: CEL runtime error: no such key: size"
+    )
+    with pytest.raises(AllocationError, match=where):
         DeviceStand(THREE).find(make_claim("c", exactly("r", 1, LARGE)))
 
 
@@ -263,7 +268,9 @@ def test_selector_that_costs_too_much_is_given_up() -> None:
         expression = f"[0,1,2,3,4,5,6,7,8,9].all({variable}, {expression})"
     stand = DeviceStand(make_slice("s", "d0"))
 
-    with pytest.raises(AllocationError, match=r"selector #0: CEL runtime error: operation cancelled: actual cost"):
+    with pytest.raises(
+        AllocationError, match=r"CEL runtime error: operation cancelled: actual cost limit exceeded$"
+    ):
         stand.find(make_claim("c", exactly("r", 1, expression)))
 
 
@@ -271,7 +278,7 @@ def test_slice_with_as_many_devices_as_the_api_allows() -> None:
     """All of them are more than a claim can have, and the limit is what it gets."""
     stand = DeviceStand(make_slice("s", *(f"d{i:03}" for i in range(128))))
 
-    with pytest.raises(AllocationError, match="number of requested devices 128 exceeds the claim limit of 32"):
+    with pytest.raises(AllocationError, match="request r: adding 128 devices exceeds the claim limit of 32"):
         stand.find(make_claim("all", all_devices()))
     assert stand.find(make_claim("most", exactly(count=32))) == [[f"d{i:03}" for i in range(32)]]
 
@@ -284,3 +291,26 @@ def test_ten_thousand_slices() -> None:
     assert [device.id[1] for device in stand.manager.of_node(make_node("n9999"))] == ["n9999"]
     assert stand.allocate(make_claim("first", exactly()), node="n9999") is not None
     assert stand.find(make_claim("second", exactly()), node="n9999") is None
+
+
+@pytest.mark.parametrize(
+    ("claim", "message"),
+    [
+        pytest.param(
+            make_claim("c", exactly("x", 32), exactly("y")),
+            "number of requested devices 33 exceeds the claim limit of 32",
+            id="too many devices",
+        ),
+        pytest.param(
+            make_claim("c", exactly("r", 1, LARGE)),
+            r"^claim default/c: selector #0: CEL runtime error: no such key: size",
+            id="a selector that fails",
+        ),
+    ],
+)
+def test_texts_of_the_release_before(claim: ResourceClaim, message: str) -> None:
+    stand = DeviceStand(
+        make_slice("s", *(f"d{i:02}" for i in range(40))), features=DeviceFeatures.of(release_named("1.36"))
+    )
+    with pytest.raises(AllocationError, match=message):
+        stand.find(claim)

@@ -11,6 +11,7 @@ from tests.unit.plugins.bench import Bench
 from bayplan.framework import CycleState, Status
 from bayplan.model import Namespace, Pod
 from bayplan.plugins.interpod_affinity.inter_pod_affinity import InterPodAffinity
+from bayplan.release import DEFAULT
 from bayplan.testing import make_node, make_pod
 
 NO_AFFINITY = Status.unresolvable("node(s) didn't match pod affinity rules")
@@ -50,8 +51,9 @@ def on(node: str, app: str = "a", *, namespace: str = "default", **sides: Any) -
     return make_pod(f"on-{node}-{app}", namespace=namespace, labels={"app": app}, node_name=node, spec=spec)
 
 
-def bench_with(*pods: Pod) -> Bench:
-    return Bench([make_node(n, labels={"zone": zone} if zone else {}) for n, zone in ZONES.items()], pods)
+def bench_with(*pods: Pod, release: str = DEFAULT.minor) -> Bench:
+    nodes = [make_node(n, labels={"zone": zone} if zone else {}) for n, zone in ZONES.items()]
+    return Bench(nodes, pods, release)
 
 
 def rejections(bench: Bench, incoming: Pod) -> dict[str, Status]:
@@ -107,15 +109,6 @@ class TestNamespaces:
                 id="listed or selected",
             ),
             pytest.param({"namespaceSelector": {}}, True, id="an empty selector means all"),
-            pytest.param(
-                {
-                    "namespaceSelector": {
-                        "matchExpressions": [{"key": "env", "operator": "NotIn", "values": ["x"]}]
-                    }
-                },
-                True,
-                id="one that asks for no label means all, as in kube-scheduler",
-            ),
         ],
     )
     def test_of_the_pods_terms(self, fields: dict[str, Any], is_meant: bool) -> None:
@@ -123,6 +116,15 @@ class TestNamespaces:
         bench = bench_with(on("n1", namespace="team"))
         bench.objects.set(Namespace.from_dict({"metadata": {"name": "team", "labels": {"env": "x"}}}))
         found = rejections(bench, pod(anti=[term(**fields)]))
+        assert found == (dict.fromkeys(["n1", "n2"], ANTI) if is_meant else {})
+
+    @pytest.mark.parametrize(("release", "is_meant"), [("1.36", True), ("1.37", False)])
+    def test_selector_that_asks_for_no_label(self, release: str, is_meant: bool) -> None:
+        """It means all namespaces in 1.36, and those that it selects from 1.37 on."""
+        bench = bench_with(on("n1", namespace="team"), release=release)
+        bench.objects.set(Namespace.from_dict({"metadata": {"name": "team", "labels": {"env": "x"}}}))
+        selector = {"matchExpressions": [{"key": "env", "operator": "NotIn", "values": ["x"]}]}
+        found = rejections(bench, pod(anti=[term(namespaceSelector=selector)]))
         assert found == (dict.fromkeys(["n1", "n2"], ANTI) if is_meant else {})
 
     @pytest.mark.parametrize(

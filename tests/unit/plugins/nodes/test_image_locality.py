@@ -64,14 +64,16 @@ def test_all_nodes_count_for_the_spread() -> None:
     assert scores == {"n0": 0, "has": 100 * (100 - 23) // (1000 - 23)}
 
 
-def test_every_use_of_an_image_counts() -> None:
-    """Containers, init containers and image volumes; only containers raise the upper threshold."""
-    bench = Bench([node_with("a", app=300, init=200, data=100), node_with("b", app=300, init=200, data=100)])
+@pytest.mark.parametrize(("release", "n_expected"), [("1.36", 3), ("1.37", 4)])
+def test_every_use_of_an_image_counts(release: str, n_expected: int) -> None:
+    """Containers, init containers and image volumes; the volumes raise the upper threshold from 1.37 on."""
+    nodes = [node_with(name, app=300, init=200, data=100) for name in "ab"]
+    bench = Bench(nodes, release=release)
     plugin = bench.plugin(ImageLocality)
     init = [{"name": "i", "image": "registry/init:v1"}]
     volumes = [{"name": "v", "image": {"reference": "registry/data:v1"}}, {"name": "w", "emptyDir": {}}]
     pod = pod_of("app", "app", initContainers=init, volumes=volumes)
-    expected = 100 * (300 + 300 + 200 + 100 - 23) // (3 * 1000 - 23)
+    expected = 100 * (300 + 300 + 200 + 100 - 23) // (n_expected * 1000 - 23)
     assert bench.scores(plugin, pod) == {"a": expected, "b": expected}
 
 
