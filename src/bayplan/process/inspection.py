@@ -20,7 +20,7 @@ from bayplan.explain.live_copy import LiveCopy
 from bayplan.explain.pending_pods import PendingPods
 from bayplan.explain.suggestion_search import SuggestionSearch
 from bayplan.explain.visibility import Hidden, namespaces_in, redacted, redacted_report, suggestions_in
-from bayplan.process.pace import Pace
+from bayplan.process.pace import SidePace
 from bayplan.server.http_endpoints import (
     EndpointRequest,
     Inspection,
@@ -65,7 +65,7 @@ class Inspections:
         self._service = service
         self._thread = thread
         self._answers = LiveAnswers(service.core, service.records)
-        self._pace = Pace(lambda: service.core.queue.has_ready)
+        self._pace = SidePace(lambda: service.core.queue.has_ready)
         self._new_copy: Callable[[], LiveCopy] = lambda: LiveCopy(
             service.core, loaded, registry, clock, breathe=self._pace.breathe
         )

@@ -1,4 +1,4 @@
-"""Pace: work beside scheduling, a little at a time, so that pods do not wait for it.
+"""SidePace: work beside scheduling, a little at a time, so that pods do not wait for it.
 
 What reads the scheduler's data runs in its loop, in slices. What works on a copy runs in a thread of its own, and
 calls `breathe` wherever it may pause: Python runs one thread at a time, so the scheduler goes on in the pauses.
@@ -23,7 +23,7 @@ class AbandonedError(Exception):
     """Nobody waits for the result any more."""
 
 
-class Pace:
+class SidePace:
     """See the module docstring."""
 
     def __init__(self, is_busy: Callable[[], bool]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from bayplan.process import pace
-from bayplan.process.pace import AbandonedError, Pace
+from bayplan.process.pace import AbandonedError, SidePace
 
 pytestmark = pytest.mark.asyncio
 
@@ -46,14 +46,14 @@ async def test_slices_leave_the_scheduler_its_time(
     """Nine steps of a millisecond are three slices and a rest."""
     naps = Naps(monkeypatch)
 
-    await Pace(lambda: is_busy).in_slices(iter([None] * 9))
+    await SidePace(lambda: is_busy).in_slices(iter([None] * 9))
 
     assert naps.taken == [pause] * 3
 
 
 async def test_work_aside_breathes(monkeypatch: pytest.MonkeyPatch) -> None:
     """In another thread, as often as a slice is over."""
-    its_pace, main = Pace(lambda: True), threading.get_ident()
+    its_pace, main = SidePace(lambda: True), threading.get_ident()
     naps = Naps(monkeypatch)
 
     def work() -> int:
@@ -67,7 +67,7 @@ async def test_work_aside_breathes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_abandoned_work_ends() -> None:
     """What it used is free when the cancelled caller goes on."""
-    its_pace, started, ended = Pace(lambda: False), threading.Event(), threading.Event()
+    its_pace, started, ended = SidePace(lambda: False), threading.Event(), threading.Event()
 
     def work() -> None:
         started.set()
@@ -94,4 +94,4 @@ async def test_an_error_in_a_step_ends_the_work() -> None:
         raise ValueError("broken")
 
     with pytest.raises(ValueError, match="broken"):
-        await Pace(lambda: True).in_slices(steps())
+        await SidePace(lambda: True).in_slices(steps())
