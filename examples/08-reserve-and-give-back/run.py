@@ -23,7 +23,7 @@ with VirtualCluster(plugins=PLUGINS, configuration=(HERE / "scheduler.yaml").rea
     print("first, ten seconds later:", cluster.pod("first").status.phase, "- seats taken:", sorted(taken.values()))
 
     cluster.schedule(pod("second"))
-    print("second:", cluster.events("second")[0].split(" no new")[0])
+    print("second:", cluster.events("second")[0].split(" preemption:")[0])
     cluster.run(cluster.cluster.client.request("DELETE", "/api/v1/namespaces/default/pods/first"))
     cluster.wait(60)
     print("second, when first is gone:", cluster.pod("second").status.phase)

@@ -17,7 +17,7 @@ with VirtualCluster(
     cluster.apply((HERE / "window.yaml").read_text())
     cluster.wait(1)
     cluster.schedule(make_pod("p"))
-    print(cluster.events("p")[0].split(" no new")[0])
+    print(cluster.events("p")[0].split(" preemption:")[0])
     cluster.run(cluster.cluster.client.request("DELETE", WINDOW))
     cluster.wait(10)
     print("the window is over: p →", cluster.pod("p").node_name)

@@ -16,7 +16,7 @@ with VirtualCluster(
     for name in ("first", "second", "third", "fourth"):
         cluster.apply(make_pod(name, cpu="1"))
         cluster.wait(1)
-    print(cluster.events("third")[0].split(" no new")[0])
+    print(cluster.events("third")[0].split(" preemption:")[0])
 
     cluster.run(client.delete(Pod, "first", "default"))
     cluster.wait(40)

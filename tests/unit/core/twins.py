@@ -128,7 +128,11 @@ def on_node(raw: Raw, node_name: str) -> Raw:
 def described(decision: Decision, node_names: Iterable[str]) -> Mapping[str, Any]:
     """All that a decision says, by node name; what is left to chance (ties) as the set of choices."""
     return {
-        "status": (decision.status.code.label, decision.status.reasons, decision.status.plugin),
+        "status": (
+            decision.status.code.label,
+            tuple(map(_without_nomination, decision.status.reasons)),
+            decision.status.plugin,
+        ),
         "message": _without_nomination(decision.message),
         "has node": bool(decision.node_name),
         "best": _best(decision),
