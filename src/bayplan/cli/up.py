@@ -157,7 +157,7 @@ def _detach(context: click.Context, target: Path, merged: Path | None) -> None:
     cluster = start(context.meta[WORDS], target, merged)
     click.echo(f"The cluster is up at {cluster.server} in the background (process {cluster.pid}).\n")
     click.echo(_instructions(target, merged))
-    click.echo("\nbayplan status tells how it is, bayplan down stops it.")
+    click.echo("\nbayplan status shows its state, bayplan down stops it.")
 
 
 def _cluster(given: dict[str, Any]) -> Callable[[], Cluster]:
