@@ -105,9 +105,9 @@ conformance: $(STAMP) ## Judge Bayplan against the recordings of kube-scheduler.
 	@$(BIN)/bayplan conformance tests/parity/golden/*.jsonl.gz
 
 .PHONY: record
-record: $(STAMP) ## Record a release of kube-scheduler and tell what it changes (RELEASE=v1.38.0).
+record: $(STAMP) ## Record a release of Kubernetes and tell what it changes (RELEASE=v1.38.0, RECORD_ARGS="--limit 12").
 	@test -n "$(RELEASE)" || { echo "Which release? make record RELEASE=v1.38.0"; exit 1; }
-	@$(BIN)/python -m tools.record $(RELEASE) $(RECORD_ARGS)
+	@BAYPLAN_E2E_RELEASE= $(BIN)/python -m tools.record $(RELEASE) $(RECORD_ARGS)
 
 .PHONY: life-of-a-pod
 life-of-a-pod: $(STAMP) ## Trace one pod and bring docs/life-of-a-pod.md up to date.

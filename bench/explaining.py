@@ -2,7 +2,9 @@
 
 1. A running scheduler: seconds for an answer from the record, and with suggestions; and how much scheduling slows
    down while ten answers are asked for in each second. The service is the real one; binds are answered at once.
-   Turns with and without questions alternate, and CPU time is measured, because the machine may be shared.
+   Turns with and without questions alternate, and CPU time is measured, because the machine may be shared. The
+   garbage collector is configured as in `bayplan run`: else a full collection, which takes as long as a turn's
+   questions twenty times over, happens in one turn or another.
 2. A cluster without Bayplan: seconds for `bayplan explain`, reading everything. The cluster is the embedded API
    server, because filling a real one takes long.
 """
@@ -29,6 +31,7 @@ from bayplan.client import EventBroadcaster, HttpTransport, KubeClient, load_acc
 from bayplan.clock import SystemClock
 from bayplan.core.messages import ObjectChanged
 from bayplan.model import Node, Pod
+from bayplan.process.garbage_collection import GcTuner
 from bayplan.process.inspection import Inspections
 from bayplan.scheduler import default_registry
 from bayplan.server.http_endpoints import EndpointRequest
@@ -147,7 +150,10 @@ def pod(number: int, node_number: int | None = None, **requests: str) -> dict[st
 
 
 async def measure_running(n_nodes: int, n_pods: int, rounds: int, pods_per_turn: int) -> dict[str, Any]:
+    collector = GcTuner()
+    collector.before_reading()
     scheduler = RunningScheduler(n_nodes, n_pods)
+    collector.after_reading()
     core, stop = scheduler.service.core, asyncio.Event()
     running = asyncio.create_task(scheduler.service.schedule(stop))
     # One that fits nowhere, so that every node has a reason, and one that was placed.

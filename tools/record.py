@@ -1,106 +1,195 @@
-"""Records a release of kube-scheduler, and tells what changed since the release before.
+"""Records a release of Kubernetes, and tells what changed since the release before.
 
-    python -m tools.record v1.38.0 [--since v1.37.1] [--scenarios 500] [--into recordings]
+    python -m tools.record v1.38.0 [--since v1.37.1] [--kinds surface,api] [--limit 20] [--into recordings]
 
-For each of both releases it builds tools/recorder against k8s.io/kubernetes, through the Go module proxy, and lets
-it record the same lines: every configuration of tests/parity/golden, and random clusters
-(tools/random_scenarios.py).
-It writes configs-<release>.jsonl.gz and decisions-<release>.jsonl.gz, which `bayplan conformance` verifies, and
-changes-<release>.md: which configurations, plugins, scores and messages differ. The rest of a release is recorded
-with other tools: the schemas of the API with tools/condense_schemas.py.
+Configurations and decisions are recorded with a scheduler in memory (tools/recorder, in Go), of both releases:
+every configuration of tests/parity/golden, and random clusters (tools/random_scenarios.py). The other kinds are
+recorded on a real control plane of the release: the scenarios of the recordings of the release before are played
+again, so that both can be compared. What is missing of the programs is built, through the Go module proxy.
+
+It writes <kind>-<release>.jsonl.gz, which `bayplan conformance` verifies, surface-<release>.json, and
+changes-<release>.md, the report. A line that differs from the release before is recorded twice, and left out if
+the two are not the same. The schemas of the API are made with tools/condense_schemas.py.
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
+import itertools
 import json
-import os
-import re
-import shutil
-import subprocess
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tools.random_scenarios import scenario
+from tools.recording.changes import Comparison, line_changes, report, surface_changes
+from tools.recording.claims import record_claims, reordered
+from tools.recording.exchanges import record_exchange
+from tools.recording.extender_cases import record_extender_case
+from tools.recording.go_recorder import build_recorder, record_in_memory
+from tools.recording.live_cluster import LiveCluster
+from tools.recording.release_programs import UnknownReleaseError, check_release, release_programs
+from tools.recording.requeues import record_requeue
+from tools.recording.surface import record_surface
 
-ROOT = Path(__file__).parent.parent
-RECORDER = Path(__file__).parent / "recorder"
-GOLDEN = ROOT / "tests" / "parity" / "golden"
-#: Where Kubernetes keeps the modules that it is made of.
-STAGING = re.compile(r"^\s+(k8s\.io/\S+) => \./staging/", re.MULTILINE)
+from bayplan.conformance.api_requests import SWITCHED_OFF
+
+GOLDEN = Path(__file__).parents[1] / "tests" / "parity" / "golden"
+#: Kinds that are recorded on a control plane → how; the name is that of the file.
+LIVE: Mapping[str, Callable[[LiveCluster, Mapping[str, Any]], dict[str, Any]]] = {
+    "requeue": record_requeue,
+    "extenders": record_extender_case,
+    "claims": record_claims,
+    "api": record_exchange,
+}
+KINDS = ("surface", "configs", "decisions", *LIVE)
 
 Line = dict[str, Any]
 
 
-# --- the program ------------------------------------------------------------------------------------
+def main() -> None:
+    chosen = _arguments()
+    try:
+        for release in (chosen.release, chosen.since):
+            check_release(release)
+        Recording(chosen).run()
+    except UnknownReleaseError as error:
+        sys.exit(str(error))
 
 
-def build(release: str) -> Path:
-    """The recorder of a release, from the cache or built: minutes, once."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "bayplan" / "recorder"
-    sources = sorted(RECORDER.glob("*.go"))
-    program = cache / f"recorder-{release}"
-    if program.exists() and program.stat().st_mtime > max(each.stat().st_mtime for each in sources):
-        return program
-    cache.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=cache) as folder:
-        for each in sources:
-            shutil.copy(each, folder)
-        Path(folder, "go.mod").write_text(_module(release))
-        print(f"Building the recorder of {release} (minutes, once) ...", flush=True)
-        _go("mod", "tidy", cwd=folder)
-        _go("build", "-o", "recorder", ".", cwd=folder)
-        Path(folder, "recorder").rename(program)
-    return program
+class Recording:
+    """One run: what is recorded, compared and written."""
+
+    def __init__(self, chosen: argparse.Namespace) -> None:
+        self._release: str = chosen.release
+        self._since: str = chosen.since
+        self._limit: int | None = chosen.limit
+        self._n_scenarios: int = chosen.scenarios
+        self._n_orders: int = chosen.orders
+        self._kinds: Sequence[str] = chosen.kinds
+        self._into: Path = chosen.into
+        self._programs: dict[str, Path] = {}
+
+    def run(self) -> None:
+        self._into.mkdir(parents=True, exist_ok=True)
+        if set(self._kinds) & {"surface", *LIVE}:
+            self._programs = release_programs(self._release)
+        compared = [self._recorded(kind) for kind in self._kinds]
+        file = self._into / f"changes-{self._release}.md"
+        file.write_text(report(self._release, self._since, compared))
+        print(
+            f"{file} tells what changed. To hold Bayplan to the release: "
+            f"bayplan conformance {self._into}/*-{self._release}.jsonl.gz"
+        )
+
+    def _recorded(self, kind: str) -> Comparison:
+        started = time.monotonic()
+        print(f"Recording {kind} ...", flush=True)
+        if kind == "surface":
+            compared = self._surface()
+        elif kind in LIVE:
+            compared = self._live(kind)
+        else:
+            compared = self._in_memory(kind)
+        print(
+            f"  {compared.n_identical} of {compared.n_lines} as in {self._since}, "
+            f"{len(compared.left_out)} left out, {time.monotonic() - started:.0f} s",
+            flush=True,
+        )
+        return compared
+
+    # --- kinds ------------------------------------------------------------------------------------
+
+    def _surface(self) -> Comparison:
+        with tempfile.TemporaryDirectory(prefix="bayplan-surface-", ignore_cleanup_errors=True) as folder:
+            recorded = record_surface(self._programs, self._release, Path(folder))
+        text = json.dumps(recorded, indent=1, sort_keys=True)
+        (self._into / f"surface-{self._release}.json").write_text(f"{text}\n")
+        before = GOLDEN / f"surface-{self._since}.json"
+        return surface_changes(json.loads(before.read_text()) if before.exists() else recorded, recorded)
+
+    def _live(self, kind: str) -> Comparison:
+        compared = Comparison(kind)
+        kept: list[Line] = []
+        off = {"admission_off": SWITCHED_OFF} if kind == "api" else {}
+        with LiveCluster(self._programs, **off) as cluster:
+
+            def record(line: Mapping[str, Any]) -> Line:
+                recorded = LIVE[kind](cluster, line)
+                cluster.sweep()
+                return {**recorded, "version": self._release}
+
+            for line in self._golden(kind):
+                recorded = record(line)
+                self._judge(compared, kept, line, recorded, lambda line=line: record(line))  # type: ignore[misc]
+            if kind == "claims":
+                kept += [record(line) for line in self._other_orders()]
+        write(self._into / f"{kind}-{self._release}.jsonl.gz", kept)
+        return compared
+
+    def _in_memory(self, kind: str) -> Comparison:
+        lines = list(self._configurations() if kind == "configs" else self._scenarios())
+        programs = {release: build_recorder(release) for release in (self._since, self._release)}
+        before, after, again = (
+            record_in_memory(programs[release], release, lines)
+            for release in (self._since, self._release, self._release)
+        )
+        compared = Comparison(kind)
+        kept: list[Line] = []
+        for old, new, second in zip(before, after, again, strict=True):
+            self._judge(compared, kept, old, new, lambda second=second: second)  # type: ignore[misc]
+        write(self._into / f"{kind}-{self._release}.jsonl.gz", kept)
+        return compared
+
+    def _judge(
+        self, compared: Comparison, kept: list[Line], before: Line, after: Line, again: Callable[[], Line]
+    ) -> None:
+        """Keep the line and note its changes, unless a second recording is not the same."""
+        changes = line_changes(before, after)
+        if changes and line_changes(after, again()):
+            compared.left_out.append(str(_name(before)))
+            return
+        compared.add(changes)
+        kept.append(after)
+
+    # --- what is recorded -------------------------------------------------------------------------
+
+    def _golden(self, kind: str) -> Iterator[Line]:
+        """The lines of the release before, as many as are wanted."""
+        return itertools.islice(self._all(kind), self._limit)
+
+    def _all(self, kind: str) -> Iterator[Line]:
+        file = GOLDEN / f"{kind}-{self._since}.jsonl.gz"
+        if not file.exists():
+            sys.exit(
+                f"There is no {file.name} in {GOLDEN} to play again; --since names a release that is recorded"
+            )
+        return _read(file)
+
+    def _configurations(self) -> Iterator[Line]:
+        return ({"kind": "config", "config": line["config"]} for line in self._golden("configs"))
+
+    def _scenarios(self) -> Iterator[Line]:
+        return (scenario(seed) for seed in range(self._n_scenarios))
+
+    def _other_orders(self) -> Iterator[Line]:
+        """New scenarios with claims, beside those of the release before."""
+        lines = list(self._all("claims"))
+        return (reordered(lines[number % len(lines)], 10_000 + number) for number in range(self._n_orders))
 
 
-def _module(release: str) -> str:
-    """go.mod: Kubernetes and the modules that were released with it."""
-    listed = json.loads(_go("mod", "download", "-json", f"k8s.io/kubernetes@{release}"))
-    staged = STAGING.findall(Path(listed["GoMod"]).read_text())
-    version = release.replace("v1.", "v0.", 1)
-    replaced = "".join(f"\t{name} => {name} {version}\n" for name in staged)
-    return (
-        f"module bayplan.local/recorder\n\ngo 1.26.0\n\nrequire k8s.io/kubernetes {release}\n\n"
-        f"replace (\n{replaced})\n"
-    )
+def _name(line: Mapping[str, Any]) -> Any:
+    return line.get("case") or line.get("name") or line.get("seed", "a configuration")
 
 
-def _go(*arguments: str, cwd: str | None = None) -> str:
-    env = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off", "GOFLAGS": "-buildvcs=false"}
-    done = subprocess.run(["go", *arguments], cwd=cwd, env=env, capture_output=True, text=True, check=False)  # noqa: S603, S607
-    if done.returncode:
-        sys.exit(f"'go {' '.join(arguments)}' failed:\n{done.stderr}")
-    return done.stdout
-
-
-def record(program: Path, release: str, lines: Iterable[Line]) -> list[Line]:
-    """The lines with their results."""
-    text = "".join(json.dumps(line) + "\n" for line in lines)
-    done = subprocess.run([program, release], input=text, capture_output=True, text=True, check=False)  # noqa: S603
-    if done.returncode:
-        sys.exit(f"the recorder of {release} failed: {done.stderr}")
-    return [json.loads(each) for each in done.stdout.splitlines()]
-
-
-# --- what is recorded -------------------------------------------------------------------------------
-
-
-def configurations() -> Iterator[Line]:
-    """The configurations of the newest recording there is, without their results."""
-    newest = max(GOLDEN.glob("configs-*.jsonl.gz"))
-    with gzip.open(newest, "rt") as lines:
+def _read(file: Path) -> Iterator[Line]:
+    with gzip.open(file, "rt") as lines:
         for text in lines:
-            yield {"kind": "config", "config": json.loads(text)["config"]}
-
-
-def scenarios(count: int, first: int = 0) -> Iterator[Line]:
-    return (scenario(seed) for seed in range(first, first + count))
+            yield json.loads(text)
 
 
 def write(file: Path, lines: Iterable[Line]) -> None:
@@ -108,70 +197,43 @@ def write(file: Path, lines: Iterable[Line]) -> None:
         out.writelines(json.dumps(line, sort_keys=True) + "\n" for line in lines)
 
 
-# --- what changed -----------------------------------------------------------------------------------
+# --- arguments ----------------------------------------------------------------------------------------
 
 
-def changes(release: str, since: str, old: dict[str, list[Line]], new: dict[str, list[Line]]) -> str:
-    """The report, in Markdown."""
-    lines = [f"# What {release} changes since {since}", ""]
-    for kind in new:
-        differing = [
-            pair for pair in zip(old[kind], new[kind], strict=True) if _results(pair[0]) != _results(pair[1])
-        ]
-        lines += [f"## {kind}: {len(differing)} of {len(new[kind])} differ", ""]
-        counted = Counter(change for before, after in differing for change in _changes(before, after))
-        lines += [f"- {count} × {change}" for change, count in counted.most_common()]
-        lines.append("")
-    return "\n".join(lines)
+def release_before(release: str) -> str:
+    """The newest recorded release that is older; the oldest one is compared with itself."""
+    recorded = sorted((_version(file) for file in GOLDEN.glob("configs-v*.jsonl.gz")), key=_numbers)
+    older = [each for each in recorded if _numbers(each) < _numbers(release)]
+    return (older or recorded)[-1 if older else 0]
 
 
-def _results(line: Line) -> Line:
-    return {key: value for key, value in line.items() if key != "version"}
+def _version(file: Path) -> str:
+    return file.name.partition("-")[2].removesuffix(".jsonl.gz")
 
 
-def _changes(before: Any, after: Any, path: str = "") -> Iterator[str]:
-    """What differs, with names of nodes and numbers left out, so that the same change counts as one."""
-    if isinstance(before, dict) and isinstance(after, dict):
-        for key in sorted(before.keys() | after.keys()):
-            if key != "version" and before.get(key) != after.get(key):
-                yield from _changes(before.get(key), after.get(key), f"{path}.{key}".lstrip("."))
-    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
-        for old, new in zip(before, after, strict=True):
-            yield from _changes(old, new, f"{path}[]")
-    elif before != after:
-        place = re.sub(r"\b[a-z]+\d+\b", "*", path)
-        yield f"`{place}`: {_shape(before)} → {_shape(after)}"
+def _numbers(release: str) -> list[int]:
+    return [int(part) for part in release.removeprefix("v").partition("-")[0].split(".") if part.isdigit()]
 
 
-def _shape(value: Any) -> str:
-    if value is None:
-        return "absent"
-    text = value if isinstance(value, str) else json.dumps(value)
-    return "`" + re.sub(r"\d+", "#", re.sub(r"\b[a-z]\d\d\b", "*", text))[:160] + "`"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tools.record", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("release", help="such as v1.38.0")
-    parser.add_argument("--since", default="v1.37.1", help="the release to compare with")
-    parser.add_argument("--scenarios", type=int, default=500, help="how many random clusters")
+    parser.add_argument("--since", help="the release to compare with; the newest recorded one before it")
+    parser.add_argument("--kinds", type=_kinds, default=KINDS, help=f"some of {','.join(KINDS)}")
+    parser.add_argument("--limit", type=int, help="how many lines of each kind; all")
+    parser.add_argument("--scenarios", type=int, default=500, help="how many random clusters for decisions")
+    parser.add_argument("--orders", type=int, default=0, help="how many more claims: pods in another order")
     parser.add_argument("--into", type=Path, default=Path("recordings"), help="where to write")
     chosen = parser.parse_args()
-    chosen.into.mkdir(parents=True, exist_ok=True)
-    recorded: dict[str, dict[str, list[Line]]] = {}
-    for release in (chosen.since, chosen.release):
-        program = build(release)
-        recorded[release] = {
-            "configs": record(program, release, configurations()),
-            "decisions": record(program, release, scenarios(chosen.scenarios)),
-        }
-        for kind, lines in recorded[release].items():
-            write(chosen.into / f"{kind}-{release}.jsonl.gz", lines)
-    report = chosen.into / f"changes-{chosen.release}.md"
-    report.write_text(changes(chosen.release, chosen.since, recorded[chosen.since], recorded[chosen.release]))
-    print(
-        f"{report}; to hold Bayplan to the release: bayplan conformance {chosen.into}/*-{chosen.release}.jsonl.gz"
-    )
+    chosen.since = chosen.since or release_before(chosen.release)
+    return chosen
+
+
+def _kinds(text: str) -> tuple[str, ...]:
+    wanted = text.split(",")
+    if unknown := set(wanted) - set(KINDS):
+        raise argparse.ArgumentTypeError(f"{', '.join(sorted(unknown))}: there are {', '.join(KINDS)}")
+    return tuple(kind for kind in KINDS if kind in wanted)
 
 
 if __name__ == "__main__":

@@ -9,11 +9,10 @@ class MyScoringArgs(Args):
     reverse: bool = False
 
 
-class MyScoringPlugin(Plugin):
+class MyScoringPlugin(Plugin[MyScoringArgs]):
     """Prefers the nodes with the highest number in the label; with reverse, the lowest."""
 
     name = "MyScoringPlugin"
-    Args = MyScoringArgs
 
     def score(self, state, pod, node):
         value = node.labels.get(self.args.label, "0")

@@ -7,11 +7,10 @@ class LicenceArgs(Args):
     seats: int = 1
 
 
-class Licences(Plugin):
+class Licences(Plugin[LicenceArgs]):
     """Limits how many pods with the annotation example.com/licence run at a time in the cluster."""
 
     name = "Licences"
-    Args = LicenceArgs
 
     def __init__(self, args, handle):
         super().__init__(args, handle)

@@ -8,11 +8,10 @@ class AddressBookArgs(Args):
     timeout_seconds: float = 5.0
 
 
-class AddressBook(Plugin):
+class AddressBook(Plugin[AddressBookArgs]):
     """Registers the node of each pod with a service before the bind. If it refuses, the pod is not bound."""
 
     name = "AddressBook"
-    Args = AddressBookArgs
 
     async def pre_bind(self, state, pod, node_name):
         timeout = aiohttp.ClientTimeout(total=self.args.timeout_seconds)

@@ -322,11 +322,10 @@ class FGDArgs(Args):
     )
 
 
-class FGD(PolicyBase, Plugin):
+class FGD(PolicyBase, Plugin[FGDArgs]):
     """Fragmentation gradient descent: the node where fragmentation grows least or falls most."""
 
     name = "FGD"
-    Args = FGDArgs
 
     def __init__(self, args, handle):
         super().__init__(args, handle)

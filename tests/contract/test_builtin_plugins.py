@@ -10,8 +10,8 @@ import pytest
 import bayplan
 import bayplan.framework
 from bayplan.framework import POINTS, Plugin, Reads, Registry, check_class, registered_events
-from bayplan.framework.plugin import defines
-from bayplan.plugins import BUILTIN
+from bayplan.framework.plugin import args_parameter, defines
+from bayplan.plugins import BUILTIN, FAMILY
 from bayplan.release import SUPPORTED, Release
 from bayplan.scheduler import default_registry
 from bayplan.testing import Harness, make_node, make_pod
@@ -116,6 +116,13 @@ def test_plain_pods_are_signed(name: str, plugins: dict[str, Plugin]) -> None:
         assert first is not None
 
 
+@pytest.mark.parametrize("name", [*BUILTIN, *FAMILY])
+def test_args_are_named_in_brackets(name: str, registry: Registry) -> None:
+    """`Plugin[…]` gives `self.args` its type; the class attribute alone does not."""
+    cls = registry.get(name).plugin
+    assert cls.Args is None or args_parameter(cls) is cls.Args
+
+
 def test_signers_are_those_of_kube_scheduler(registry: Registry) -> None:
     """The same plugins sign pods as upstream."""
     assert {name for name in BUILTIN if defines(registry.get(name).plugin, "sign")} == UPSTREAM_SIGNERS
@@ -156,6 +163,7 @@ BAYPLAN = [
     "Counter",
     "CycleState",
     "DeviceClass",
+    "DeviceTaintRule",
     "Diagnosis",
     "Domains",
     "ElasticQuota",

@@ -168,8 +168,7 @@ class Api:
     ) -> tuple[int, bytes]:
         """Any request; status and body as they came."""
         target = f"{path}?{urlencode(options)}" if options else path
-        # Without spaces, as clients in Go write it: the API server remembers how opaque parameters were written.
-        data = None if body is None else json.dumps(body, separators=(",", ":")).encode()
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         headers = {**self._headers, "Accept": accept, **({"Content-Type": content_type} if data else {})}
         while True:
             try:
@@ -188,6 +187,17 @@ class Api:
                 raise
             self._idle.append(connection)
             return status, answer
+
+    def exchange(
+        self, method: str, path: str, body: bytes, *, content_type: str, accept: str
+    ) -> tuple[int, Sequence[str], str]:
+        """Any request, sent as it is given; status, warnings and body, of a watch once the server ends it."""
+        headers = {**self._headers, "Accept": accept, "Content-Type": content_type}
+        connection = self._connect(self._timeout)
+        with contextlib.closing(connection):
+            connection.request(method, path, body, headers)
+            with connection.getresponse() as response:
+                return response.status, response.headers.get_all("Warning") or [], response.read().decode()
 
     def ready(self, path: str = "/readyz") -> bool:
         """Whether the server is there and says that it is well."""

@@ -86,17 +86,18 @@ def cache_folder(env: Mapping[str, str] = os.environ) -> Path:
     """Where built programs are kept; a new version has a new folder."""
     if chosen := env.get("BAYPLAN_CONTROL_PLANE"):
         return Path(chosen).expanduser().resolve()
-    return _cache(env) / kubernetes_version(env)
+    return cache_root(env) / kubernetes_version(env)
 
 
-def _cache(env: Mapping[str, str]) -> Path:
+def cache_root(env: Mapping[str, str] = os.environ) -> Path:
+    """With a folder for each version."""
     return Path(env.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "bayplan" / "control-plane"
 
 
 def _cache_folders(env: Mapping[str, str]) -> list[Path]:
     """The one of the chosen release first."""
     others = () if env.get("BAYPLAN_CONTROL_PLANE") else KUBERNETES_VERSIONS.values()
-    return list(dict.fromkeys((cache_folder(env), *(_cache(env) / version for version in others))))
+    return list(dict.fromkeys((cache_folder(env), *(cache_root(env) / version for version in others))))
 
 
 @dataclass
@@ -185,7 +186,7 @@ def install(env: Mapping[str, str] = os.environ) -> dict[str, Path]:
         for module, programs in BUILT.items():
             if wanted := [program for program in programs if program in missing]:
                 folder = f"kubernetes-{chosen_release(env)}" if module == "kubernetes" else module
-                _build(go, MODULES / folder, wanted, _wanted(wanted[0], env), cache)
+                build(MODULES / folder, wanted, _wanted(wanted[0], env), cache, go=go)
     return require(env)
 
 
@@ -218,7 +219,7 @@ def _alone(lock: Path) -> Iterator[None]:
         yield
 
 
-def _build(go: str, folder: Path, programs: Sequence[str], version: str, into: Path) -> None:
+def build(folder: Path, programs: Sequence[str], version: str, into: Path, *, go: str = "go") -> None:
     """Build programs of one module and move them into place, whole or not at all."""
     _say(f"Building {', '.join(programs)} {version} into {into} ...")
     started = time.monotonic()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from tests.e2e.api import Api, ApiError, Object, eventually
 from tests.e2e.control_plane import ControlPlane
@@ -24,8 +25,10 @@ _AT_ONCE = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
 class SharedControlPlane:
     """Starts a control plane when one is first wanted, and another one if a test has left it broken."""
 
-    def __init__(self, programs: Mapping[str, Path], make_folder: Callable[[], Path]) -> None:
+    def __init__(self, programs: Mapping[str, Path], make_folder: Callable[[], Path], **options: Any) -> None:
+        """*options*: of `ControlPlane`."""
         self._programs = programs
+        self._options = options
         self._make_folder = make_folder
         self._plane: ControlPlane | None = None
         #: Path of every object that was there before any test.
@@ -33,7 +36,7 @@ class SharedControlPlane:
 
     def get(self) -> ControlPlane:
         if self._plane is None:
-            self._plane = ControlPlane(self._make_folder(), programs=self._programs).__enter__()
+            self._plane = ControlPlane(self._make_folder(), programs=self._programs, **self._options).__enter__()
             self._before = _when_complete(self._plane.api)
         return self._plane
 

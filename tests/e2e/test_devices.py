@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from tests.e2e.api import Api, Object, eventually
 from tests.e2e.bayplan import start_bayplan
 from tests.e2e.claim_objects import (
+    API_VERSION,
     GPU,
     all_devices,
     claim,
@@ -26,6 +30,9 @@ from tests.e2e.seen import bound_to
 pytestmark = pytest.mark.e2e
 
 N_NODES, N_DEVICES = 4, 8
+#: Parameters as somebody has written them: with blanks, with < and its escaped form, with zeros to spare.
+LITERAL = b'{ "mode" : "a<b \\u003c c",\n  "share": 1.50 }'
+CONFIGURED = claim("configured", config=[{"opaque": {"driver": GPU, "parameters": "LITERAL"}}])
 
 
 def test_a_scheduler_that_dies_before_it_writes_leaks_nothing(control_plane: ControlPlane, tmp_path: Path) -> None:
@@ -66,6 +73,48 @@ def test_an_allocation_of_a_dead_scheduler_counts_for_the_next(control_plane: Co
     assert devices_of(api.get("ResourceClaim", "second")) == ["a/gpu-1"]
 
 
+def test_parameters_of_a_claim_may_be_written_in_any_way(start_control_plane: Callable[..., ControlPlane]) -> None:
+    """With blanks, and characters that JSON escapes in several ways: the API server compares them byte by byte.
+
+    The control plane is the test's own: nobody could take away the finalizers with JSON afterwards.
+    """
+    control_plane = start_control_plane()
+    api = control_plane.api
+    api.create_many([node("a"), device_class(GPU), gpus_of("a")])
+    _create_literally(api, CONFIGURED)
+    start_bayplan(control_plane)
+    for name in ("first", "second"):
+        api.create(pod_with_claim(name, CONFIGURED))
+        eventually(partial(bound_to, api, name))
+
+    written = api.get("ResourceClaim", "configured")
+    assert written["metadata"]["finalizers"] == ["resource.kubernetes.io/delete-protection"]
+    assert devices_of(written) == ["a/gpu-0"]
+    assert [each["name"] for each in written["status"]["reservedFor"]] == ["first", "second"]
+    assert LITERAL in _stored(api, "configured")
+
+
+def test_a_claim_of_the_stock_scheduler_is_shared_whatever_its_parameters(
+    start_control_plane: Callable[..., ControlPlane],
+) -> None:
+    """Its allocation repeats the parameters as they were written, and must not change when another pod comes."""
+    control_plane = start_control_plane()
+    api = control_plane.api
+    api.create_many([node("a"), device_class(GPU), gpus_of("a")])
+    _create_literally(api, CONFIGURED)
+    stock = control_plane.start_scheduler()
+    api.create(pod_with_claim("first", CONFIGURED))
+    eventually(lambda: bound_to(api, "first"))
+    stock.kill()
+
+    start_bayplan(control_plane)
+    api.create(pod_with_claim("second", CONFIGURED))
+    eventually(lambda: bound_to(api, "second"))
+    reserved = api.get("ResourceClaim", "configured")["status"]["reservedFor"]
+    assert [each["name"] for each in reserved] == ["first", "second"]
+    assert _stored(api, "configured").count(LITERAL) == 2
+
+
 def test_two_schedulers_give_no_device_away_twice(control_plane: ControlPlane) -> None:
     """The leader dies in the middle of a burst; the other one goes on until every device is taken, once."""
     api = control_plane.api
@@ -88,6 +137,18 @@ def _start_replica(plane: ControlPlane, name: str) -> Process:
     times = {"leaseDuration": "8s", "renewDeadline": "6s", "retryPeriod": "500ms"}
     configuration: Object = {"leaderElection": {"leaderElect": True, **times}}
     return start_bayplan(plane, configuration, name=name)
+
+
+def _create_literally(api: Api, body: Object) -> None:
+    """Create a claim with `LITERAL` for its parameters."""
+    path = f"/apis/{API_VERSION}/namespaces/default/resourceclaims"
+    api.request("POST", path, json.dumps(body).encode().replace(b'"LITERAL"', LITERAL))
+
+
+def _stored(api: Api, name: str) -> bytes:
+    """A claim in protobuf, which has parameters as they were written."""
+    path = f"/apis/{API_VERSION}/namespaces/default/resourceclaims/{name}"
+    return api.raw("GET", path, accept="application/vnd.kubernetes.protobuf")[1]
 
 
 def _n_bound(api: Api) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from tests.e2e.api import Api, Object, eventually
 from tests.e2e.bayplan import start_bayplan
+from tests.e2e.binaries import chosen_release
 from tests.e2e.claim_objects import (
     GPU,
     NIC,
@@ -22,6 +23,8 @@ from tests.e2e.claim_objects import (
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.objects import node
 from tests.e2e.seen import Kubelets, Residue, check_same, events
+
+from bayplan.release import release_named
 
 pytestmark = pytest.mark.e2e
 
@@ -154,6 +157,66 @@ def test_the_same_claims_end_with_the_same_devices(start_control_plane: Callable
     assert _consumed(ours, "bandwidth-3's devices") == {"bandwidth": "3906250Ki"}  # 4G, rounded up from 3500M
     assert not ours["whole"]["allocation"]
     assert "cannot allocate all claims" in residues[1].pods["untolerant"]["conditions"][0]["message"]
+
+
+# --- rules ------------------------------------------------------------------------------------------------
+
+
+def _rule(name: str, effect: str, **selector: str) -> Object:
+    spec = {"deviceSelector": selector, "taint": {"key": name, "value": "yes", "effect": effect}}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+RULES = [
+    _rule("broken", "NoSchedule", driver=GPU, pool="a", device="gpu-0"),
+    _rule("maintenance", "NoExecute", pool="b"),
+    _rule("curious", "None", driver=GPU),
+    _rule("elsewhere", "NoSchedule", driver=NIC),
+]
+NEXT = claim("next")
+FOUR = claim("four", request("r", count=4))
+STUBBORN = claim("stubborn", request("r", tolerations=[{"key": "broken", "operator": "Exists"}]))
+
+
+def _scenario_with_rules(api: Api) -> None:
+    """Rules keep pods from devices, unless a claim tolerates the taint, or until the rule is deleted."""
+    api.create_many([*RULES, NEXT, STUBBORN, FOUR])
+    for name, source in (("next", NEXT), ("stubborn", STUBBORN)):
+        api.create(pod_with_claim(name, source, on="a"))
+        _await_event(api, name, "Scheduled")
+    api.create(pod_with_claim("four", FOUR, on="b"))
+    _await_event(api, "four", "FailedScheduling")
+    api.delete("DeviceTaintRule", "maintenance")
+    _await_event(api, "four", "Scheduled")
+
+
+@pytest.mark.skipif(
+    not release_named(chosen_release()).is_enabled("DRADeviceTaintRules"),
+    reason="this release does not serve DeviceTaintRules",
+)
+def test_rules_taint_the_same_devices(start_control_plane: Callable[..., ControlPlane]) -> None:
+    """By driver, pool and device, with every effect; the end of a rule wakes the pod that it kept waiting."""
+    residues, claims = [], []
+    for start in (ControlPlane.start_scheduler, start_bayplan):
+        plane = start_control_plane()
+        plane.api.create_many([*NODES[:2], device_class(GPU), gpus_of("a"), gpus_of("b")])
+        with Kubelets(plane.api) as kubelets:
+            start(plane)
+            _scenario_with_rules(plane.api)
+        residues.append(Residue(plane.api, ended=kubelets.ended.values()))
+        claims.append(seen_claims(plane.api))
+        plane.close()
+
+    assert claims[0] == claims[1]
+    check_same(*residues)
+    assert _devices(claims[1], "next") == ["gpu-1"]
+    assert _devices(claims[1], "stubborn") == ["gpu-0"]
+    assert len(_devices(claims[1], "four")) == 4
 
 
 def _devices(claims: dict[str, Object], name: str) -> list[str]:

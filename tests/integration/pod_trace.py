@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -278,8 +278,17 @@ def trace_in_new_process() -> list[Step]:
 
 def trace() -> list[Step]:
     """Every function that a plain pod goes through, in the order of the first call; once for each stage."""
-    # However slow the machine is while it is traced, the loop tries pods in one go.
-    with Server() as server, mock.patch("bayplan.shell.service.SLICE_SECONDS", WAIT_SECONDS):
+    # However slow the machine is while it is traced, the loop tries pods in one go, nothing is logged as slow, and
+    # no timer of a connection comes in between.
+    limits = (
+        "shell.service.SLICE_SECONDS",
+        "core.schedule_one.SLOW_SECONDS",
+        "framework.calls.SLOW_SECONDS",
+        "client.connection_pool._CHECK_SECONDS",
+    )
+    with Server() as server, ExitStack() as patches:
+        for limit in limits:
+            patches.enter_context(mock.patch(f"bayplan.{limit}", WAIT_SECONDS))
         return asyncio.run(_trace(server))
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-import signal
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.integration.bayplan_process import ended, started, until
 
 from bayplan.model import Node, Secret
 from bayplan.testing import VirtualCluster, make_pod
@@ -164,27 +161,10 @@ def test_selectors_are_the_servers(cluster: VirtualCluster, folder: Path) -> Non
 @pytest.mark.asyncio
 async def test_up_runs_it_and_ends_it(folder: Path) -> None:
     """In a process of its own, until a signal."""
-    bayplan = Path(sys.executable).with_name("bayplan")
     words = ["up", "--nodes", "1", "--write-kubeconfig", "kubeconfig"]
     words += ["--config", "scheduler.yaml", "--plugin", "prices.py:Prices"]
-    with (folder / "log").open("wb") as output:
-        process = await asyncio.create_subprocess_exec(
-            str(bayplan),
-            *words,
-            cwd=folder,
-            stdout=output,
-            stderr=output,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        )
-    try:
-        async with asyncio.timeout(60):
-            while "1 polls" not in life(folder):
-                await asyncio.sleep(0.05)
-        process.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(60):
-            assert await process.wait() == 0, (folder / "log").read_text()
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+    async with started(folder, *words) as process:
+        await until(lambda: "1 polls" in life(folder), folder)
+        process.terminate()
+        assert await ended(process, folder) == 0, (folder / "log").read_text()
     assert life(folder) == ["1 made", "1 polls", "1 poll ended True", "1 closed"]

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
-import socket
-import ssl
-import sys
-from asyncio.subprocess import Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
+from tests.integration.bayplan_process import SOON, ask, ended, free_port, started, until_logged
 
 from bayplan import Cluster
 from bayplan.client import HttpTransport, KubeClient, load_access
@@ -49,28 +44,13 @@ profiles:
 """
 PODS = "/api/v1/namespaces/default/pods"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler"
-SOON = 60.0
+WITH_PLUGIN = ("--config", "scheduler.yaml", "--plugin", "hanging.py:Hanging")
 
 
 @pytest.fixture(autouse=True)
 def _files(tmp_path: Path) -> None:
     (tmp_path / "hanging.py").write_text(PLUGIN)
     (tmp_path / "scheduler.yaml").write_text(CONFIGURATION)
-
-
-@asynccontextmanager
-async def started(folder: Path, *words: str) -> AsyncIterator[Process]:
-    """`bayplan` with the plugin; what it writes goes to the file `log`."""
-    bayplan = Path(sys.executable).with_name("bayplan")
-    command = [str(bayplan), *words, "--config", "scheduler.yaml", "--plugin", "hanging.py:Hanging"]
-    with (folder / "log").open("wb") as output:
-        process = await asyncio.create_subprocess_exec(*command, cwd=folder, stdout=output, stderr=output)
-    try:
-        yield process
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
 
 
 @asynccontextmanager
@@ -88,12 +68,6 @@ def pod(name: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
 
 
-async def until_logged(folder: Path, text: str) -> None:
-    async with asyncio.timeout(SOON):
-        while text not in (folder / "log").read_text():
-            await asyncio.sleep(0.05)
-
-
 async def until_bound(client: KubeClient, name: str) -> None:
     async with asyncio.timeout(SOON):
         while not (await client.request("GET", f"{PODS}/{name}"))["spec"].get("nodeName"):
@@ -105,21 +79,20 @@ async def until_bound(client: KubeClient, name: str) -> None:
 async def test_up_answers_and_ends_while_a_plugin_loops(tmp_path: Path, number: signal.Signals) -> None:
     """The terminal names the plugin, the extension point, the pod and the line; the objects are kept."""
     words = ("up", "--nodes", "1", "--write-kubeconfig", "kubeconfig", "--data", "data")
-    async with started(tmp_path, *words) as process, client_of(tmp_path / "kubeconfig") as client:
+    async with started(tmp_path, *words, *WITH_PLUGIN) as process, client_of(tmp_path / "kubeconfig") as client:
         await client.request("POST", PODS, pod("loops"))
         await until_logged(tmp_path, "Plugin has not returned: plugin=Hanging point=Filter pod=default/loops")
         # The API server is not held up.
         await client.request("POST", PODS, pod("second"))
         assert len((await client.request("GET", PODS))["items"]) == 2
         process.send_signal(number)
-        async with asyncio.timeout(SOON):
-            assert await process.wait() == 1
+        assert await ended(process, tmp_path) == 1
     told = (tmp_path / "log").read_text()
     assert 'while pod.name == "loops":' in told
     assert "Ending the process, which does not stop by itself: plugin=Hanging" in told
     # The folder was closed, and has everything.
     (tmp_path / "kubeconfig").unlink()
-    async with started(tmp_path, *words), client_of(tmp_path / "kubeconfig") as client:
+    async with started(tmp_path, *words, *WITH_PLUGIN), client_of(tmp_path / "kubeconfig") as client:
         assert len((await client.request("GET", PODS))["items"]) == 2
 
 
@@ -127,7 +100,7 @@ async def test_up_answers_and_ends_while_a_plugin_loops(tmp_path: Path, number: 
 async def test_a_limit_makes_a_loop_an_error_of_the_attempt(tmp_path: Path) -> None:
     """The pod says so, and the others are scheduled."""
     words = ("up", "--nodes", "1", "--write-kubeconfig", "kubeconfig", "--plugin-timeout", "100ms")
-    async with started(tmp_path, *words) as process, client_of(tmp_path / "kubeconfig") as client:
+    async with started(tmp_path, *words, *WITH_PLUGIN) as process, client_of(tmp_path / "kubeconfig") as client:
         for name in ("loops", "second"):
             await client.request("POST", PODS, pod(name))
         await until_bound(client, "second")
@@ -139,37 +112,33 @@ async def test_a_limit_makes_a_loop_an_error_of_the_attempt(tmp_path: Path) -> N
         told = 'running "Hanging" filter plugin: the plugin took longer than 0.1s (--plugin-timeout)'
         assert condition["message"] == told
         process.terminate()
-        async with asyncio.timeout(SOON):
-            assert await process.wait() == 0
+        assert await ended(process, tmp_path) == 0
 
 
 @pytest.mark.asyncio
 async def test_a_slow_plugin_costs_neither_the_lease_nor_the_endpoints(tmp_path: Path) -> None:
     """It sleeps for longer than the lease lasts."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     open_paths = "--authorization-always-allow-paths=/metrics,/healthz,/readyz,/debug/*"
     words = ("run", f"--secure-port={port}", open_paths, "--kubeconfig", "kubeconfig")
     async with Cluster(1, scheduler=False, listen=("127.0.0.1", 0)) as cluster:
         (tmp_path / "kubeconfig").write_text(cluster.address.kubeconfig())
-        async with started(tmp_path, *words) as process:
+        async with started(tmp_path, *words, *WITH_PLUGIN) as process:
             await cluster.client.request("POST", PODS, pod("sleeps"))
             await until_logged(tmp_path, "Plugin has not returned: plugin=Hanging point=Filter pod=default/sleeps")
-            assert await get(port, "/healthz") == "ok"
+            assert await ask(port, "/healthz") == (200, "ok")
             counted = 'bayplan_plugin_stalls_total{extension_point="Filter",plugin="Hanging"} 1'
-            assert counted in await get(port, "/metrics")
+            assert counted in (await ask(port, "/metrics"))[1]
             await until_bound(cluster.client, "sleeps")
             # The plugin's own metrics are scraped with the scheduler's, and the process can be profiled.
-            assert 'hanging_seen_total{pod="sleeps"} 1' in await get(port, "/metrics")
-            assert "MainThread" in await get(port, "/debug/pprof/profile?seconds=0.1")
+            assert 'hanging_seen_total{pod="sleeps"} 1' in (await ask(port, "/metrics"))[1]
+            assert "MainThread" in (await ask(port, "/debug/pprof/profile?seconds=0.1"))[1]
             lease = await cluster.client.request("GET", LEASE)
             assert lease["spec"].get("leaseTransitions", 0) == 0
             assert lease["spec"]["holderIdentity"]
             assert "The scheduler goes on" in (tmp_path / "log").read_text()
             process.terminate()
-            async with asyncio.timeout(SOON):
-                assert await process.wait() == 0
+            assert await ended(process, tmp_path) == 0
 
 
 @pytest.mark.asyncio
@@ -178,21 +147,10 @@ async def test_a_leader_that_is_ended_by_force_frees_the_lease(tmp_path: Path) -
     words = ("run", "--secure-port=0", "--kubeconfig", "kubeconfig")
     async with Cluster(1, scheduler=False, listen=("127.0.0.1", 0)) as cluster:
         (tmp_path / "kubeconfig").write_text(cluster.address.kubeconfig())
-        async with started(tmp_path, *words) as process:
+        async with started(tmp_path, *words, *WITH_PLUGIN) as process:
             await cluster.client.request("POST", PODS, pod("loops"))
             await until_logged(tmp_path, "Plugin has not returned")
             process.terminate()
-            async with asyncio.timeout(SOON):
-                assert await process.wait() == 1
+            assert await ended(process, tmp_path) == 1
         lease = await cluster.client.request("GET", LEASE)
         assert lease["spec"].get("holderIdentity", "") == ""
-
-
-async def get(port: int, path: str) -> str:
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    url = f"https://127.0.0.1:{port}{path}"
-    async with aiohttp.ClientSession() as session, session.get(url, ssl=context) as response:
-        text = await response.text()
-    assert response.status == 200, json.dumps({"path": path, "said": text})
-    return text

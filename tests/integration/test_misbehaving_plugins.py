@@ -126,6 +126,7 @@ def scores(*values: float) -> Callable[[Any], Any]:
 
 #: What only some methods can get wrong.
 WRONG_ANSWERS: Final[dict[str, dict[str, tuple[Callable[[Any], Any], str]]]] = {
+    "sort_key": {"nan": (lambda arguments: float("nan"), "NaN has no place in an order")},
     "filter_nodes": {"wrong-length": (lambda arguments: Verdict(9), "the verdict is not about 2 nodes")},
     "score": {
         "nan": (lambda arguments: float("nan"), "must return a whole number, got float: nan"),

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from tests.integration.bayplan_process import started
 
 from bayplan import Cluster
 from bayplan.testing import make_node
@@ -20,6 +18,16 @@ leaderElection: {leaderElect: false}
 profiles:
 - plugins: {multiPoint: {enabled: [{name: Rule, weight: 100}]}}
 """
+RUN = (
+    "run",
+    "--secure-port=0",
+    "--kubeconfig",
+    "kubeconfig",
+    "--config",
+    "scheduler.yaml",
+    "--plugin",
+    "rule.py:Rule",
+)
 RULE = """
 from bayplan import Plugin
 
@@ -33,22 +41,6 @@ NODES = [
     {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": make_node(name).to_dict()["status"]}
     for name in ("a", "b")
 ]
-
-
-@asynccontextmanager
-async def scheduler(folder: Path, *flags: str) -> AsyncIterator[Path]:
-    """`bayplan run` in *folder*; gives the file of what it logs."""
-    log = folder / "log"
-    bayplan = Path(sys.executable).with_name("bayplan")
-    command = [str(bayplan), "run", "--secure-port=0", "--kubeconfig", "kubeconfig"]
-    more = ["--config", "scheduler.yaml", "--plugin", "rule.py:Rule", *flags]
-    with log.open("wb") as output:
-        process = await asyncio.create_subprocess_exec(*command, *more, cwd=folder, stdout=output, stderr=output)
-    try:
-        yield log
-    finally:
-        process.terminate()
-        await process.wait()
 
 
 async def place(cluster: Cluster, name: str) -> str:
@@ -74,8 +66,8 @@ async def test_a_running_scheduler_takes_the_saved_file(tmp_path: Path, flags: l
     (tmp_path / "rule.py").write_text(RULE)
     async with Cluster(NODES, scheduler=False, listen=("127.0.0.1", 0)) as cluster:
         (tmp_path / "kubeconfig").write_text(cluster.address.kubeconfig())
-        async with scheduler(tmp_path, *flags) as log:
+        async with started(tmp_path, *RUN, *flags):
             assert await place(cluster, "first") == "a"
             (tmp_path / "rule.py").write_text(RULE.replace('"a"', '"b"'))
             assert await place(cluster, "second") == expected
-            assert ("rule.py: reloaded" in log.read_text()) == bool(flags)
+            assert ("rule.py: reloaded" in (tmp_path / "log").read_text()) == bool(flags)

@@ -29,9 +29,10 @@ def test_all_recorded_requests_are_identical(version: str, context: Context) -> 
     assert report.identical == report.total == 369, report.to_text()
 
 
-def test_all_requests_about_devices_are_identical(context: Context) -> None:
+@pytest.mark.parametrize("version", ["v1.36.4", "v1.37.1"])
+def test_all_requests_about_devices_are_identical(version: str, context: Context) -> None:
     """Claims, templates, slices and classes, valid and invalid ones, and the claims of pods."""
-    report = run([GOLDEN / "api-claims-v1.36.4.jsonl.gz"], context)
+    report = run([GOLDEN / f"api-claims-{version}.jsonl.gz"], context)
 
     assert report.identical == report.total == 340, report.to_text()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 TESTS = Path(__file__).parent
 ROOT = TESTS.parents[1]
 #: Folder of the tests → what it mirrors, where that is not a package of src/bayplan.
-ELSEWHERE: Mapping[str, Path] = {"bench": ROOT / "bench"}
+ELSEWHERE: Mapping[str, Path] = {"bench": ROOT / "bench", "tools": ROOT / "tools"}
 #: File → why it belongs to no module.
 EXCEPTIONS: Mapping[str, str] = {
     "test_names.py": "about the names of all modules and classes",

@@ -23,6 +23,7 @@ from bayplan.apiserver.simulation.kubelets import Kubelets, Pace
 from bayplan.apiserver.simulation.manifest_applier import ManifestApplier, read_manifests
 from bayplan.apiserver.simulation.simulated_devices import SimulatedDevices, parse_devices
 from bayplan.apiserver.simulation.simulated_nodes import make_nodes
+from bayplan.apiserver.simulation.snapshot_loader import SnapshotLoader
 from bayplan.apiserver.simulation.standing_objects import make_cluster_objects
 from bayplan.apiserver.transport.local_transport import LocalTransport
 from bayplan.client import EventBroadcaster, KubeClient
@@ -54,7 +55,8 @@ class Cluster:
     *nodes* is how many, or the Node objects; *devices* is what every node has, as in `"gpu=8"`. *configuration*
     is a loaded KubeSchedulerConfiguration, with the registry it was loaded with; without one the default profile
     runs. *reload* reads it again with other plugins; with it, a plugin's file that is saved is at work before the
-    next cycle. *manifests* are there before the scheduler is. *data* is a folder that outlives the process.
+    next cycle. *manifests* are there before the scheduler is; *snapshot* before the controllers are: objects of
+    another cluster, with pods on the nodes that they were on. *data* is a folder that outlives the process.
     *kubernetes* is the release that the cluster speaks, such as "1.36"; with a registry it is the registry's.
     *annotates_results* writes the results of attempts to the pods, as kube-scheduler-simulator does.
     """
@@ -69,6 +71,7 @@ class Cluster:
         registry: Registry | None = None,
         reload: Callable[[Registry], Loaded] | None = None,
         manifests: str | Sequence[dict[str, Any]] = (),
+        snapshot: Sequence[dict[str, Any]] = (),
         scheduler: bool = True,
         controllers: Sequence[type[Controller]] = (*CLUSTER_CONTROLLERS, *SCHEDULER_PLUGINS_CONTROLLERS),
         kubernetes: str = DEFAULT.minor,
@@ -81,11 +84,15 @@ class Cluster:
     ) -> None:
         self.clock = clock if clock is not None else SystemClock()
         self._nodes = make_nodes(nodes, zones=zones) if isinstance(nodes, int) else nodes
+        self._n_nodes = len(self._nodes)
         self._devices = [parse_devices(each) if isinstance(each, str) else each for each in devices]
         self._registry = registry if registry is not None else default_registry(release=release_named(kubernetes))
         self._configuration = configuration if configuration is not None else default(self._registry)
         self._reload = reload
         self._manifests = manifests
+        self._snapshot = snapshot
+        #: What of the snapshot the cluster does not have, and why.
+        self.left_out: list[str] = []
         self._with_scheduler = scheduler
         self._controllers = controllers
         self._listen = listen
@@ -128,6 +135,10 @@ class Cluster:
         await check_devices(self.client, self._devices)
         classes = {each.name: each.device_class() for each in self._devices}
         await ManifestApplier(self.client).create([*self._nodes, *classes.values()])
+        if self._snapshot:
+            loader = SnapshotLoader(self.client)
+            self.left_out = await loader.load(self._snapshot)
+            self._n_nodes += loader.n_nodes
         await self._start_manager()
         await self.apply(self._manifests)
         if self._with_scheduler:
@@ -151,12 +162,13 @@ class Cluster:
             lambda client, informers, clock: DevicePublisher(client, informers, clock, devices)
         )
         self._run(manager.run(), "controllers")
-        await self.until(lambda: self._nodes_are_ready() and len(publisher.published) >= len(self._nodes))
+        await self.until(lambda: self._nodes_are_ready() and len(publisher.published) >= self._n_nodes)
 
     def _nodes_are_ready(self) -> bool:
         nodes = self.kubelets.known_nodes()
-        return len(nodes) >= len(self._nodes) and all(
-            condition_of(node.status.conditions, "Ready") is not None for node in nodes
+        # The last nodes become ready last, so that this looks at few of thousands while they start.
+        return len(nodes) >= self._n_nodes and all(
+            condition_of(node.status.conditions, "Ready") is not None for node in reversed(nodes)
         )
 
     async def _start_scheduler(self) -> None:

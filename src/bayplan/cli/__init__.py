@@ -13,11 +13,20 @@ from bayplan.cli.lazy import LazyGroup
 from bayplan.version import IS_COMPILED
 
 COMMANDS = {
+    "capacity": (
+        "bayplan.cli.capacity.count",
+        "Count how many more of a pod fit, and what runs out first.",
+    ),
+    "capture": ("bayplan.cli.capture", "Write what scheduling reads of a cluster to a file."),
     "completion": ("bayplan.cli.completion", "Print the script that completes commands and options in SHELL."),
     "config": ("bayplan.cli.config", "Show, check and migrate scheduler configurations."),
     "conformance": ("bayplan.cli.conformance", "Compare Bayplan with recordings of Kubernetes."),
     "demo": ("bayplan.cli.demo", "Run a plugin on a simulated cluster of four nodes."),
     "down": ("bayplan.cli.down", "Stop the cluster that runs in the background."),
+    "drain-plan": (
+        "bayplan.cli.capacity.drain_plan",
+        "Tell where the pods of nodes would go if these were drained.",
+    ),
     "explain": ("bayplan.cli.explain", "Explain where a pod is, or why it waits, and what would help."),
     "extender": ("bayplan.cli.extender", "Serve plugins to a kube-scheduler that cannot be replaced."),
     "manifests": ("bayplan.cli.manifests", "Print the manifests that deploy Bayplan to a cluster."),
@@ -29,6 +38,7 @@ COMMANDS = {
     "run": ("bayplan.cli.run", "Schedule the pods of a cluster."),
     "shadow": ("bayplan.cli.shadow", "Compare Bayplan with the scheduler of a cluster, pod by pod."),
     "simulate": ("bayplan.cli.simulate", "Simulate a scheduler on a trace, in virtual time."),
+    "size": ("bayplan.cli.capacity.size", "Tell how many more nodes workloads need."),
     "status": ("bayplan.cli.status", "Show the cluster that runs in the background."),
     "up": ("bayplan.cli.up", "Run a cluster of simulated nodes in this process."),
 }

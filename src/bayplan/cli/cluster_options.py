@@ -1,4 +1,4 @@
-"""The options of `explain` and `pending` that say which cluster the question is about, and how it is answered."""
+"""The options that say which cluster a question is about, and how it is answered."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import functools
 import logging
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
@@ -18,55 +18,108 @@ from bayplan.cli.inputs import FILE, Configuration, accepted, plugin_option, rea
 
 if TYPE_CHECKING:
     from bayplan.client import ClusterAccess
+    from bayplan.config import Loaded
     from bayplan.explain.cluster_objects import ClusterObjects
     from bayplan.explain.explainer import Explainer
-    from bayplan.explain.explanation import Explanation
+    from bayplan.framework import Registry
     from bayplan.release import Release
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 OUTPUTS = ("text", "wide", "json", "yaml")
 #: The width of text that goes to a file.
 FILE_WIDTH = 100
 
 
+def reading_options(function: F) -> F:
+    """Which cluster, and with which scheduler."""
+    return _with(
+        function,
+        click.option(
+            "--snapshot",
+            "snapshots",
+            multiple=True,
+            type=FILE,
+            metavar="FILE",
+            help="Read the cluster from this snapshot: of bayplan capture, or of kubectl get … -o yaml|json. "
+            "Repeatable.",
+        ),
+        click.option("--kubeconfig", default="", metavar="FILE", help="The kubeconfig of the cluster."),
+        click.option("--context", default="", metavar="NAME", help="The context of the kubeconfig."),
+        click.option(
+            "--config",
+            "config_file",
+            type=FILE,
+            metavar="FILE",
+            help="The scheduler's configuration; kube-scheduler's defaults without it.",
+        ),
+        plugin_option,
+        emulated_version_option("The release of Kubernetes to follow; by default that of the API server:"),
+    )
+
+
 def cluster_options(function: F) -> F:
+    """The same, and the form of the answer."""
+    form = click.option(
+        "-o", "--output", type=click.Choice(OUTPUTS), default="text", show_default=True, help="The form."
+    )
+    width = click.option(
+        "--width",
+        type=click.IntRange(40),
+        default=None,
+        metavar="COLUMNS",
+        help="The width of text; that of the terminal without it.",
+    )
+    return reading_options(_with(function, form, width))
+
+
+def _with(function: F, *options: Callable[[F], F]) -> F:
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def server_options(function: F) -> F:
     for option in reversed(
         (
             click.option(
-                "--snapshot",
-                "snapshots",
-                multiple=True,
-                type=FILE,
-                metavar="FILE",
-                help="Read the cluster from this output of kubectl get … -o yaml|json. Repeatable.",
+                "--server",
+                default="",
+                metavar="URL",
+                help="Ask a running Bayplan: its address, or auto for the holder of the Lease.",
             ),
-            click.option("--kubeconfig", default="", metavar="FILE", help="The kubeconfig of the cluster."),
-            click.option("--context", default="", metavar="NAME", help="The context of the kubeconfig."),
             click.option(
-                "--config", "config_file", type=FILE, metavar="FILE",
-                help="The scheduler's configuration; kube-scheduler's defaults without it.",
+                "--certificate-authority", default="", metavar="FILE", help="Of the certificate of --server."
             ),
-            plugin_option,
-            emulated_version_option("The release of Kubernetes to follow; by default that of the API server:"),
             click.option(
-                "-o", "--output", type=click.Choice(OUTPUTS), default="text", show_default=True, help="The form."
+                "--insecure-skip-tls-verify", is_flag=True, help="Do not check the certificate of --server."
             ),
-            click.option("--width", type=click.IntRange(40), default=None, metavar="COLUMNS",
-                         help="The width of text; that of the terminal without it."),
         )
-    ):  # fmt: skip
+    ):
         function = option(function)
     return function
 
 
 class RunningScheduler(NamedTuple):
-    """A running Bayplan to ask."""
+    """A running Bayplan to ask: the values of `server_options`."""
 
     #: A URL, `auto` for the holder of the Lease; empty: none is asked.
-    address: str
-    ca_file: str
-    insecure: bool
+    server: str
+    certificate_authority: str
+    insecure_skip_tls_verify: bool
+
+    @classmethod
+    def of(cls, given: dict[str, Any]) -> RunningScheduler:
+        return cls(*(given.pop(field) for field in cls._fields))
+
+
+class ReadCluster(NamedTuple):
+    """A cluster that was read, and the scheduler that it was read for."""
+
+    objects: ClusterObjects
+    loaded: Loaded
+    catalogue: Registry
 
 
 class ClusterQuestion(NamedTuple):
@@ -79,12 +132,12 @@ class ClusterQuestion(NamedTuple):
     plugins: tuple[str, ...]
     #: None: that of the API server.
     release: Release | None
-    output: str
-    width: int | None
+    output: str = "text"
+    width: int | None = None
 
     @classmethod
     def of(cls, given: dict[str, Any]) -> ClusterQuestion:
-        return cls(*(given.pop(field) for field in cls._fields))
+        return cls(**{field: given.pop(field) for field in cls._fields if field in given})
 
     def form(self) -> TextForm:
         width = self.width
@@ -115,25 +168,27 @@ class ClusterQuestion(NamedTuple):
             click.echo(f"warning: {followed.warning}", err=True)
         return followed.release
 
-    def explainer(self, namespace: str = "", pod: str = "") -> tuple[Explainer, ClusterObjects]:
+    def read(self, namespace: str = "", pod: str = "") -> ReadCluster:
         """Reads the cluster, with the owners of *pod*; *namespace* is enough where not all may be read."""
+        hide_slow_plugin_warnings()
+        catalogue = registry(self.plugins, self._release())
+        loaded = accepted(Configuration.of_file(self.config_file), catalogue)
+        if self.snapshots:
+            return ReadCluster(self._snapshot(), loaded, catalogue)
+        from bayplan.cli.cluster_connection import read_cluster
+
+        return ReadCluster(read_cluster(self._access(), loaded, catalogue, (namespace, pod)), loaded, catalogue)
+
+    def explainer(self, namespace: str = "", pod: str = "") -> tuple[Explainer, ClusterObjects]:
+        """An explainer of the cluster, which is read as `read` does."""
         from bayplan.clock import SystemClock
         from bayplan.explain.cluster_objects import new_cluster_core
         from bayplan.explain.explainer import Explainer
         from bayplan.explain.owners import owner_of
         from bayplan.explain.what_if_scheduler import WhatIfScheduler
 
-        hide_slow_plugin_warnings()
-        catalogue = registry(self.plugins, self._release())
-        loaded = accepted(Configuration.of_file(self.config_file), catalogue)
-        clock = SystemClock()
-        if self.snapshots:
-            objects = self._snapshot()
-        else:
-            from bayplan.cli.cluster_connection import read_cluster
-
-            objects = read_cluster(self._access(), loaded, catalogue, (namespace, pod))
-        core = new_cluster_core(objects, loaded, catalogue, clock)
+        objects, loaded, catalogue = self.read(namespace, pod)
+        core = new_cluster_core(objects, loaded, catalogue, SystemClock())
         notes: Iterable[str] = ()
         if loaded.config.extenders:
             urls = ", ".join(extender.url_prefix for extender in loaded.config.extenders)
@@ -143,15 +198,20 @@ class ClusterQuestion(NamedTuple):
         )
         return explainer, objects
 
-    def ask(self, server: RunningScheduler, name: str, namespace: str, n_suggestions: int) -> Explanation:
-        """The answer of a running scheduler."""
+    def ask(self, server: RunningScheduler, path: str, query: Mapping[str, str | int], answer: type[T]) -> T:
+        """The answer of a running scheduler's endpoint."""
         from bayplan.cli.scheduler_query import SchedulerQuery
 
         if self.snapshots:
             raise click.UsageError("--server and --snapshot exclude each other; give one of them")
-        loaded = accepted(Configuration.of_file(self.config_file), registry(self.plugins))
-        query = SchedulerQuery(self._access(), server.address, ca_file=server.ca_file, insecure=server.insecure)
-        return query.explain(namespace, name, loaded, n_suggestions=n_suggestions)
+        scheduler = SchedulerQuery(
+            self._access(),
+            server.server,
+            lambda: accepted(Configuration.of_file(self.config_file), registry(self.plugins)),
+            ca_file=server.certificate_authority,
+            insecure=server.insecure_skip_tls_verify,
+        )
+        return scheduler.ask(path, query, answer)
 
     def _snapshot(self) -> ClusterObjects:
         from bayplan.explain.object_files import ObjectFileError, read_snapshot

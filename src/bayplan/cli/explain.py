@@ -7,12 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bayplan.cli.cluster_options import ClusterQuestion, RunningScheduler, cluster_options, print_answer
+from bayplan.cli.cluster_options import (
+    ClusterQuestion,
+    RunningScheduler,
+    cluster_options,
+    print_answer,
+    server_options,
+)
 from bayplan.cli.explanation_text import explanation_lines, fit_lines
 from bayplan.cli.inputs import FILE, read_text, shown
 
 if TYPE_CHECKING:
     from bayplan.explain.cluster_objects import ClusterObjects
+    from bayplan.explain.explanation import Explanation
     from bayplan.model import Pod
 
 
@@ -37,42 +44,44 @@ if TYPE_CHECKING:
     metavar="N",
     help="How many suggestions to make at most; 0 for none.",
 )
-@click.option(
-    "--server",
-    default="",
-    metavar="URL",
-    help="Ask a running Bayplan for its last attempt: its address, or auto for the holder of the Lease.",
-)
-@click.option("--certificate-authority", default="", metavar="FILE", help="Of the certificate of --server.")
-@click.option("--insecure-skip-tls-verify", is_flag=True, help="Do not check the certificate of --server.")
+@server_options
 @cluster_options
 def command(pod: str | None, namespace: str, workloads: tuple[str, ...], **given: Any) -> None:
     """Explain where a pod is, or why it waits, and what would help.
 
     POD is a name, or namespace/name. The cluster is that of the kubeconfig, whoever schedules it, or a --snapshot;
-    nothing is written to it. Every suggestion was verified with the scheduler's own filters.
+    nothing is written to it. With --server, the answer is the last attempt of a running Bayplan, as it was. Every
+    suggestion was verified with the scheduler's own filters.
     """
     node, n_suggestions = given.pop("node"), given.pop("suggestions")
-    server = RunningScheduler(
-        given.pop("server"), given.pop("certificate_authority"), given.pop("insecure_skip_tls_verify")
-    )
+    server = RunningScheduler.of(given)
     question = ClusterQuestion.of(given)
     if bool(pod) == bool(workloads):
         raise click.UsageError("name a pod, or give workloads with -f")
+    if workloads and server.server:
+        raise click.UsageError("-f asks the cluster; --server knows pods that were submitted")
     if workloads:
         _explain_workloads(workloads, namespace, question, n_suggestions)
         return
     name, where = _split(pod or "", namespace, question)
-    if server.address:
-        explanation = question.ask(server, name, where, n_suggestions)
-        print_answer(explanation, question, explanation_lines(explanation, question.form()))
-        return
-    explainer, objects = question.explainer(where, name)
-    found = _find(objects, name, where)
-    if node and node not in objects.nodes:
-        raise click.ClickException(f'no node "{node}"{_close(node, objects.nodes)}')
-    explanation = explainer.explain(found, node=node, n_suggestions=n_suggestions)
-    print_answer(explanation, question, explanation_lines(explanation, question.form()))
+    if server.server:
+        explanation = _ask(question, server, {"namespace": where, "name": name, "node": node}, n_suggestions)
+    else:
+        explainer, objects = question.explainer(where, name)
+        found = _find(objects, name, where)
+        if node and node not in objects.nodes:
+            raise click.ClickException(f'no node "{node}"{_close(node, objects.nodes)}')
+        explanation = explainer.explain(found, node=node, n_suggestions=n_suggestions)
+    lines = explanation_lines(explanation, question.form(), was_searched=n_suggestions > 0)
+    print_answer(explanation, question, lines)
+
+
+def _ask(
+    question: ClusterQuestion, server: RunningScheduler, query: dict[str, str | int], n_suggestions: int
+) -> Explanation:
+    from bayplan.explain.explanation import Explanation
+
+    return question.ask(server, "/explain/pod", {**query, "suggestions": n_suggestions}, Explanation)
 
 
 def _split(pod: str, namespace: str, question: ClusterQuestion) -> tuple[str, str]:

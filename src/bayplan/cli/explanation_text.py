@@ -16,6 +16,8 @@ if TYPE_CHECKING:
         FitReport,
         NodeDetail,
         NodeSummary,
+        NotSeen,
+        PastAttempt,
         PendingReport,
         Placement,
         QueueState,
@@ -51,7 +53,8 @@ class TextForm:
         return self._wide
 
 
-def explanation_lines(explanation: Explanation, form: TextForm) -> Iterator[str]:
+def explanation_lines(explanation: Explanation, form: TextForm, *, was_searched: bool = True) -> Iterator[str]:
+    """*was_searched*: whether suggestions were looked for."""
     yield from _bold(form.wrapped(explanation.outcome.summary))
     if explanation.nodes is not None:
         yield from _node_lines(explanation.nodes, form)
@@ -62,9 +65,11 @@ def explanation_lines(explanation: Explanation, form: TextForm) -> Iterator[str]
     yield from _context_lines(explanation, form)
     if explanation.queue is not None:
         yield from _queue_lines(explanation.queue, form)
+    if form.is_wide and explanation.attempts:
+        yield from _attempt_lines(explanation.attempts, form)
     if explanation.suggestions:
         yield from _suggestion_lines(explanation.suggestions, form)
-    elif explanation.outcome.state == "Unschedulable":
+    elif was_searched and explanation.outcome.state == "Unschedulable":
         yield ""
         yield from form.wrapped("No single change was found that would let the pod be placed.")
     yield from _source_lines(explanation, form)
@@ -171,6 +176,13 @@ def _queue_lines(queue: QueueState, form: TextForm) -> Iterator[str]:
         yield from plain_lines(("", ""), rows, width=form.width)
 
 
+def _attempt_lines(attempts: Sequence[PastAttempt], form: TextForm) -> Iterator[str]:
+    yield ""
+    yield from _bold(["Attempts, the latest first"])
+    for each in attempts:
+        yield from form.wrapped(f"{each.at}  {each.message or each.node}", "  ", "    ")
+
+
 def _suggestion_lines(suggestions: Sequence[Suggestion], form: TextForm) -> Iterator[str]:
     yield ""
     yield from _bold(["What would help (each verified with the scheduler's own filters)"])
@@ -200,13 +212,22 @@ def _change_text(change: SuggestedChange) -> str:
 
 
 def _source_lines(explanation: Explanation, form: TextForm) -> Iterator[str]:
-    lines = [f"{each.resource} could not be read ({each.reason}). {each.consequence}".strip()
-             for each in explanation.source.not_seen]  # fmt: skip
+    lines = list(_not_seen_lines(explanation.source.not_seen, form))
     lines += [f"{note[:1].upper()}{note[1:]}." for note in explanation.notes]
     if lines:
         yield ""
     for line in lines:
         yield from form.wrapped(line, "Note: ", "  ")
+
+
+def _not_seen_lines(not_seen: Sequence[NotSeen], form: TextForm) -> Iterator[str]:
+    """One sentence for all kinds that the same follows from, unless everything is to be shown."""
+    by_consequence: dict[str, list[NotSeen]] = {}
+    for each in sorted(not_seen, key=lambda kind: kind.resource):
+        by_consequence.setdefault(each.resource if form.is_wide else each.consequence, []).append(each)
+    for kinds in by_consequence.values():
+        names = form.names([each.resource for each in kinds])
+        yield f"{names} could not be read ({kinds[0].reason}). {kinds[0].consequence}".strip()
 
 
 # --- workloads and everything that waits ------------------------------------------------------------------
@@ -244,9 +265,9 @@ def pending_lines(report: PendingReport, form: TextForm) -> Iterator[str]:
         if group.message:
             text = group.message if form.is_wide else group.message.partition(" preemption: ")[0].rstrip(",")
             yield from form.wrapped(text, "  ")
-    for each in report.source.not_seen:
+    for line in _not_seen_lines(report.source.not_seen, form):
         yield ""
-        yield from form.wrapped(f"Note: {each.resource} could not be read ({each.reason}). {each.consequence}")
+        yield from form.wrapped(f"Note: {line}")
     for note in report.notes:
         yield ""
         yield from form.wrapped(f"Note: {note}")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
 if TYPE_CHECKING:
     from bayplan.client import ClusterAccess, KubeClient
     from bayplan.config import Loaded
-    from bayplan.explain.explanation import Explanation
+
+T = TypeVar("T")
 
 #: Stands for the holder of the Lease.
 AUTO: Final = "auto"
@@ -20,45 +22,53 @@ PORT: Final = 10259
 class SchedulerQuery:
     """A question to the endpoints of a running Bayplan, with the credentials of the kubeconfig."""
 
-    def __init__(self, access: ClusterAccess, server: str, *, ca_file: str = "", insecure: bool = False) -> None:
-        """*server*: a URL, or `auto` for the holder of the Lease. Without *ca_file* and *insecure*, the server's
-        certificate must be one that this machine trusts."""
+    def __init__(
+        self,
+        access: ClusterAccess,
+        server: str,
+        load: Callable[[], Loaded],
+        *,
+        ca_file: str = "",
+        insecure: bool = False,
+    ) -> None:
+        """*server*: a URL, or `auto` for the holder of the Lease, which the configuration that *load* gives names.
+        Without *ca_file* and *insecure*, the server's certificate must be one that this machine trusts."""
         self._access = access
         self._server = server
+        self._load = load
         self._ca_file = ca_file
         self._insecure = insecure
 
-    def explain(self, namespace: str, name: str, loaded: Loaded, *, n_suggestions: int) -> Explanation:
-        """An error ends the command."""
+    def ask(self, path: str, query: Mapping[str, str | int], answer: type[T]) -> T:
+        """The *answer* of an endpoint; an error ends the command."""
         from bayplan.client import ApiError, ClientError
 
         try:
-            return asyncio.run(self._explain(namespace, name, loaded, n_suggestions))
+            return asyncio.run(self._ask(path, query, answer))
         except ApiError as error:
             raise click.ClickException(str(error)) from error
         except (ClientError, TimeoutError) as error:
             raise click.ClickException(f"the scheduler does not answer: {error}") from error
 
-    async def _explain(self, namespace: str, name: str, loaded: Loaded, n_suggestions: int) -> Explanation:
+    async def _ask(self, path: str, query: Mapping[str, str | int], answer: type[T]) -> T:
         import msgspec
 
         from bayplan.client import ClusterAccess, HttpTransport, KubeClient, Pem, Trust
         from bayplan.clock import SystemClock
-        from bayplan.explain.explanation import Explanation
 
         clock, server = SystemClock(), self._server
         if server == AUTO:
             client = KubeClient(HttpTransport(self._access, clock), clock)
             try:
-                server = await leading_server(client, loaded)
+                server = await leading_server(client, self._load())
             finally:
                 await client.close()
         trust = Trust(ca=Pem(file=self._ca_file) if self._ca_file else Pem(), insecure=self._insecure)
         access = ClusterAccess(server.rstrip("/"), trust, self._access.auth_info)
         client = KubeClient(HttpTransport(access, clock), clock)
-        query: dict[str, str | int] = {"namespace": namespace, "name": name, "suggestions": n_suggestions}
+        given = {name: value for name, value in query.items() if value}
         try:
-            return msgspec.json.decode(await client.get_bytes("/explain/pod", query), type=Explanation)
+            return msgspec.json.decode(await client.get_bytes(path, given), type=answer)
         finally:
             await client.close()
 
@@ -69,7 +79,12 @@ async def leading_server(client: KubeClient, loaded: Loaded) -> str:
 
     election = loaded.config.leader_election
     namespace, lease_name = election.resource_namespace, election.resource_name
-    lease = await client.get_lease(namespace, lease_name)
+    try:
+        lease = await client.get_lease(namespace, lease_name)
+    except NotFoundError:
+        raise click.ClickException(
+            f"there is no Lease {namespace}/{lease_name}: no scheduler leads; give its address with --server"
+        ) from None
     host = str((lease.get("spec") or {}).get("holderIdentity") or "").rpartition("_")[0]
     if not host:
         raise click.ClickException(f"the Lease {namespace}/{lease_name} has no holder: no scheduler leads now")

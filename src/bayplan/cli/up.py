@@ -48,10 +48,8 @@ class _UpCommand(click.Command):
 @click.command(name="up", cls=_UpCommand)
 @click.option(
     "--nodes",
-    default="3",
-    show_default=True,
     metavar="N|FILE",
-    help="The number of nodes (8 cpu, 32Gi each), or a file of Node objects.",
+    help="The number of nodes (8 cpu, 32Gi each), or a file of Node objects. [default: 3; 0 with a snapshot]",
 )
 @click.option(
     "--zones", default=3, show_default=True, type=click.IntRange(1), help="The number of zones of the N nodes."
@@ -86,6 +84,20 @@ class _UpCommand(click.Command):
     type=FILE,
     metavar="FILE",
     help="Manifests to apply at startup. Repeatable.",
+)
+@click.option(
+    "--from",
+    "snapshots",
+    multiple=True,
+    type=FILE,
+    metavar="FILE",
+    help="Start with a snapshot: of bayplan capture, or of kubectl get … -o yaml|json. Repeatable.",
+)
+@click.option(
+    "--from-cluster",
+    "source_context",
+    metavar="CONTEXT",
+    help="Start with what scheduling reads of another cluster: a context of your kubeconfig. It is only read.",
 )
 @click.option(
     "--data",
@@ -168,7 +180,8 @@ def _cluster(given: dict[str, Any]) -> Callable[[], Cluster]:
 
     known = registry(given["plugins"], _release(given["kubernetes"]))
     configuration = Configuration.of_file(given["config_file"])
-    nodes: Any = given["nodes"]
+    snapshot = _snapshot(given["snapshots"], given["source_context"])
+    nodes: Any = given["nodes"] or ("0" if snapshot else "3")
     nodes = int(nodes) if nodes.isdigit() else read_nodes(read_text(nodes), shown(nodes))
     manifests = [each for file in given["manifests"] for each in read_manifests(read_text(file), shown(file))]
     return partial(
@@ -180,11 +193,29 @@ def _cluster(given: dict[str, Any]) -> Callable[[], Cluster]:
         registry=known,
         reload=configuration.read if given["reload"] else None,
         manifests=manifests,
+        snapshot=snapshot,
         scheduler=False,  # it has a thread of its own
         data=given["data"],
         listen=(given["host"], given["port"]),
         annotates_results=given["simulator_annotations"],
     )
+
+
+def _snapshot(files: Sequence[str], context: str | None) -> list[dict[str, Any]]:
+    """The objects to start with: of files, or of another cluster."""
+    from bayplan.explain.object_files import ObjectFileError, read_objects
+
+    try:
+        found = [dict(each) for file in files for each in read_objects(read_text(file), shown(file))]
+    except ObjectFileError as error:
+        raise click.ClickException(str(error)) from error
+    if context is None:
+        return found
+    from bayplan.cli.cluster_options import ClusterQuestion
+    from bayplan.explain.snapshots.snapshot_writing import make_snapshot
+
+    question = ClusterQuestion((), "", context, None, (), None)
+    return [*found, *make_snapshot(question.read().objects).items]
 
 
 def _release(version: str | None) -> Release | None:
@@ -211,6 +242,8 @@ async def _up(make: Callable[[], Cluster], target: Path, merged: Path | None, gi
             until_stopped.enter_context(_context_in(merged, cluster))
             _write(target, cluster)
             n_nodes = len(cluster.kubelets.known_nodes())
+            for line in cluster.left_out:
+                click.echo(f"Left out: {line}", err=True)
             click.echo(
                 f"The cluster is up at {cluster.address.url} with {n_nodes} simulated nodes. "
                 f"Stop it with Ctrl-C.\n\nIn another terminal:\n{_instructions(target, merged)}\n"

@@ -12,15 +12,17 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from bayplan.client.certificates import Certificate, Pem
 from bayplan.client.errors import AccessError
 from bayplan.client.kubeconfig import AuthInfo, ExecPlugin
-from bayplan.framework import Clock
 from bayplan.model import parse_time
+
+if TYPE_CHECKING:
+    from bayplan.framework import Clock
 
 #: client-go reads a token file again after a minute at most.
 TOKEN_FILE_SECONDS = 60.0

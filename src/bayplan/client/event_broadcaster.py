@@ -19,7 +19,7 @@ import socket
 from collections import deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 from msgspec import UNSET
@@ -39,9 +39,11 @@ from bayplan.client.event_series import (
 from bayplan.client.flow_control import Random, is_throttled, is_transient, jittered
 from bayplan.client.kube_client import KubeClient
 from bayplan.client.transport import TIMEOUT_SECONDS, USER_AGENT, Transport
-from bayplan.framework import Clock
 from bayplan.model import KubeObject
 from bayplan.observe import klog
+
+if TYPE_CHECKING:
+    from bayplan.framework import Clock
 
 log = klog.get_logger("bayplan.client", "event_broadcaster.py")
 

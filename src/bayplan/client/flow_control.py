@@ -14,9 +14,12 @@ import asyncio
 import random
 from collections import deque
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from bayplan.client.errors import ApiError, ClientError, TransportError
-from bayplan.framework import Clock
+
+if TYPE_CHECKING:
+    from bayplan.framework import Clock
 
 Random = Callable[[], float]
 

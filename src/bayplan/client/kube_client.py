@@ -11,7 +11,7 @@ import logging
 import random
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -27,8 +27,11 @@ from bayplan.client.flow_control import KeyedLock, Random, Retries, TokenBucket,
 from bayplan.client.pod_status_patch import status_patch
 from bayplan.client.transport import JSON, MERGE_PATCH, STRATEGIC_PATCH, Query, Transport
 from bayplan.client.typed_requests import TypedRequests
-from bayplan.framework import Clock
 from bayplan.model import Condition, Pod
+from bayplan.model.wire_format import PROTOBUF
+
+if TYPE_CHECKING:
+    from bayplan.framework import Clock
 
 EVENTS = "/apis/events.k8s.io/v1"
 LEASES = "/apis/coordination.k8s.io/v1"
@@ -94,6 +97,10 @@ class KubeClient(TypedRequests):
             before_send=None if method == "GET" else self._before_write,
         )
         return _decode(response)
+
+    async def get_protobuf(self, path: str) -> bytes:
+        """An object in protobuf, which keeps every byte of what it was created with; JSON does not."""
+        return await self._send("GET", path, content_type=PROTOBUF, repeatable=True)
 
     async def get_bytes(self, path: str, query: Query | None = None) -> bytes:
         """A GET without retries: reflectors have their own backoff."""

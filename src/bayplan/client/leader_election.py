@@ -24,14 +24,17 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from bayplan.client.errors import ClientError, NotFoundError, TransportError
 from bayplan.client.flow_control import Random
 from bayplan.client.lease_lock import ElectionRecord, Lock
-from bayplan.config.types import LeaderElectionConfiguration
-from bayplan.framework import Clock
 from bayplan.model import format_micro_time
 from bayplan.observe import klog
+
+if TYPE_CHECKING:
+    from bayplan.config.types import LeaderElectionConfiguration
+    from bayplan.framework import Clock
 
 log = klog.get_logger("bayplan.client")
 

@@ -7,11 +7,13 @@ import socket
 import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bayplan.client.errors import ClientError
-from bayplan.framework import Clock
 from bayplan.model import format_time
+
+if TYPE_CHECKING:
+    from bayplan.framework import Clock
 
 logger = logging.getLogger("bayplan.client")
 

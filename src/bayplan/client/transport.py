@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequenc
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from time import perf_counter
-from typing import Any, Final, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
@@ -31,8 +31,10 @@ from bayplan.client.http1 import READ_BUFFER_BYTES, Http1Connection, enable_keep
 from bayplan.client.http2 import Http2Connection
 from bayplan.client.http_messages import FixedHeaders, HttpRequest, RequestSlot
 from bayplan.client.kubeconfig import ClusterAccess
-from bayplan.framework import Clock
 from bayplan.version import __version__
+
+if TYPE_CHECKING:
+    from bayplan.framework import Clock
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -73,7 +75,10 @@ class Transport(Protocol):
         content_type: str = JSON,
         before_send: Callable[[], None] | None = None,
     ) -> Coroutine[Any, Any, bytes]:
-        """The body of the response. *body* is encoded as JSON unless it is bytes; *before_send* may raise."""
+        """The body of the response. *body* is encoded as JSON unless it is bytes; *before_send* may raise.
+
+        *content_type* is that of the body; without one, that of the response.
+        """
 
     def stream(self, path: str, query: Query | None = None) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         """A GET whose response is read as it arrives, on a connection that is closed at the end of the block."""
@@ -114,7 +119,7 @@ class HttpTransport:
         #: None if the credential never changes.
         self._credential_source = credential_source(auth_info, clock, server=access.server)
         self._credential = static_credential(auth_info)
-        self._common_headers = [("User-Agent", user_agent), ("Accept", JSON), *auth_info.impersonate]
+        self._common_headers = [("User-Agent", user_agent), *auth_info.impersonate]
         #: With the Authorization of `_credential`.
         self._headers = self._headers_for(self._credential)
         self._pool = ConnectionPool(self._connect, limit=max_connections, may_multiplex=self._uses_tls)
@@ -155,7 +160,10 @@ class HttpTransport:
             if self._credential_source is not None:
                 self._use_credential(self._credential_source.current() or await self._credential_source.refresh())
             credential = self._credential
-            request = HttpRequest(method, target, self._headers, content, content_type)
+            headers = self._headers
+            if content is None and content_type != JSON:
+                headers = self._headers_for(credential, content_type)
+            request = HttpRequest(method, target, headers, content, content_type)
             start = perf_counter()
             try:
                 response = await self._pool.send(request, self._timeout_seconds, before_send)
@@ -221,8 +229,8 @@ class HttpTransport:
         if credential is not self._credential:
             self._credential, self._headers = credential, self._headers_for(credential)
 
-    def _headers_for(self, credential: Credential) -> FixedHeaders:
-        headers = list(self._common_headers)
+    def _headers_for(self, credential: Credential, accept: str = JSON) -> FixedHeaders:
+        headers = [*self._common_headers, ("Accept", accept)]
         if credential.authorization:
             headers.append(("Authorization", credential.authorization))
         return FixedHeaders(self._authority, headers)

@@ -6,11 +6,13 @@ Objects of a kind of `bayplan.model` are typed; those of a resource that is give
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bayplan.client.errors import NotFoundError
-from bayplan.framework.object_selection import ObjectSelection, select_objects
 from bayplan.model import KubeObject
+
+if TYPE_CHECKING:
+    from bayplan.framework.object_selection import ObjectSelection
 
 #: Objects per page of a list, as in client-go.
 _PAGE = 500
@@ -32,11 +34,11 @@ class TypedRequests:
         raise NotImplementedError
 
     async def get(self, kind: Any, name: str, namespace: str = "") -> Any:
-        selection = select_objects(kind, namespace=namespace)
+        selection = _selected(kind, namespace=namespace)
         return _decoded(selection, await self.request("GET", f"{selection.path}/{name}"))
 
     async def list(self, kind: Any, namespace: str = "", *, labels: str = "", fields: str = "") -> Sequence[Any]:
-        selection = select_objects(kind, namespace=namespace, labels=labels, fields=fields)
+        selection = _selected(kind, namespace=namespace, labels=labels, fields=fields)
         query = {"limit": str(_PAGE)} | ({"labelSelector": labels} if labels else {})
         query |= {"fieldSelector": fields} if fields else {}
         found: list[Any] = []
@@ -51,23 +53,30 @@ class TypedRequests:
     async def create(self, kind: Any, body: Any, namespace: str = "") -> Any:
         mapping = body.to_dict() if isinstance(body, KubeObject) else dict(body)
         namespace = namespace or (mapping.get("metadata") or {}).get("namespace", "")
-        selection = select_objects(kind, namespace=namespace)
+        selection = _selected(kind, namespace=namespace)
         return _decoded(selection, await self.request("POST", selection.path, mapping))
 
     async def patch(
         self, kind: Any, name: str, patch: Mapping[str, Any], namespace: str = "", *, subresource: str = ""
     ) -> Any:
-        selection = select_objects(kind, namespace=namespace)
+        selection = _selected(kind, namespace=namespace)
         path = f"{selection.path}/{name}" + (f"/{subresource}" if subresource else "")
         return _decoded(selection, await self.request("PATCH", path, patch))
 
     async def delete(self, kind: Any, name: str, namespace: str = "") -> bool:
-        selection = select_objects(kind, namespace=namespace)
+        selection = _selected(kind, namespace=namespace)
         try:
             await self.request("DELETE", f"{selection.path}/{name}")
         except NotFoundError:
             return False
         return True
+
+
+def _selected(kind: type[KubeObject] | str, **part: Any) -> ObjectSelection:
+    # Imported late: a command that asks a running scheduler starts in half the time without the framework.
+    from bayplan.framework.object_selection import select_objects
+
+    return select_objects(kind, **part)
 
 
 def _decoded(selection: ObjectSelection, mapping: dict[str, Any]) -> Any:

@@ -17,6 +17,7 @@ from urllib.parse import parse_qs
 from bayplan.apiserver.api_server import ApiServer
 from bayplan.apiserver.transport.api_messages import ApiRequest, ApiResponse, UserInfo
 from bayplan.conformance import Context
+from bayplan.conformance.recorded_answers import RecordedAnswers
 from bayplan.conformance.report import ABSENT, Difference, compare
 from bayplan.conformance.response_normalization import normalised, normalised_events, normalised_text
 from bayplan.release import Release
@@ -28,7 +29,6 @@ RECORDED_USER = UserInfo("admin", ("system:masters", "system:authenticated"), ui
 #: Admission plugins that were off when the exchanges were recorded.
 SWITCHED_OFF = ("ServiceAccount", "TaintNodesByCondition", "StorageObjectInUseProtection", "PodTopologyLabels")
 
-_PLACEHOLDER = re.compile(r"\{\{([^{}]+)\}\}")
 #: Messages that quote Go's decoders, parsers or the storage; their wording is not compared.
 _QUOTED = re.compile(
     r"json: |json parse error|invalid character|yaml: |strconv\.|StorageError|converting \("
@@ -69,7 +69,7 @@ class _Exchange:
     def __init__(self, release: Release) -> None:
         self._clock = _JumpingClock(RECORDED_AT)
         self._server = ApiServer(self._clock, disabled_admission=SWITCHED_OFF, release=release)
-        self._answers: dict[int, Any] = {}
+        self._answers = RecordedAnswers()
 
     def sleep(self, seconds: float) -> None:
         self._clock.time += seconds
@@ -80,15 +80,15 @@ class _Exchange:
             ours = {"status": response.status, "events": normalised_events(self._drained(response))}
         else:
             answer = _decoded(response)
-            self._answers[number] = answer
+            self._answers.note(number, answer)
             ours = {"status": response.status, "answer": normalised(answer)}
         if response.warnings:
             ours["warnings"] = [_warning(text) for text in response.warnings]
         return list(_compared(step, ours))
 
     def _request(self, recorded: dict[str, Any]) -> ApiRequest:
-        path, _, query = str(self._filled(recorded["path"])).partition("?")
-        body = recorded["raw"] if "raw" in recorded else _text(self._filled(recorded.get("body")))
+        path, _, query = str(self._answers.filled(recorded["path"])).partition("?")
+        body = recorded["raw"] if "raw" in recorded else _text(self._answers.filled(recorded.get("body")))
         return ApiRequest(
             method=recorded["method"],
             path=path,
@@ -98,26 +98,6 @@ class _Exchange:
             accept=recorded.get("accept", "application/json"),
             user=RECORDED_USER,
         )
-
-    def _filled(self, value: Any) -> Any:
-        """`value` with every `{{N.a.b}}` replaced by that field of response N."""
-        if isinstance(value, str):
-            return _PLACEHOLDER.sub(lambda found: str(self._answered(found[1])), value)
-        if isinstance(value, dict):
-            return {key: self._filled(item) for key, item in value.items()}
-        if isinstance(value, list):
-            return [self._filled(item) for item in value]
-        return value
-
-    def _answered(self, path: str) -> Any:
-        number, *keys = path.split(".")
-        value = self._answers.get(int(number))
-        for key in keys:
-            try:
-                value = value[int(key)] if isinstance(value, list) else (value or {}).get(key)
-            except (AttributeError, IndexError, ValueError):
-                value = None
-        return "" if value is None else value
 
     def _drained(self, response: ApiResponse) -> list[Any]:
         return asyncio.run(_events(response))

@@ -19,6 +19,7 @@ from bayplan.model import (
     CSINode,
     CSIStorageCapacity,
     DeviceClass,
+    DeviceTaintRule,
     ElasticQuota,
     KubeObject,
     Namespace,
@@ -53,6 +54,7 @@ KINDS: Mapping[str, type[KubeObject]] = {
     "elasticquotas": ElasticQuota,
     "deviceclasses": DeviceClass,
     "resourceslices": ResourceSlice,
+    "devicetaintrules": DeviceTaintRule,
     "claimtemplates": ResourceClaimTemplate,
     "claims": ResourceClaim,
 }

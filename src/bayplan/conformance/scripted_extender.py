@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -16,6 +17,8 @@ from aiohttp import web
 
 #: The prefix of a body that is sent verbatim.
 _RAW: Final = "RAW"
+#: In place of a response that did not come.
+HANG: Final = "hang"
 #: How long an extender that does not respond delays.
 SILENCE_SECONDS: Final = 1.0
 
@@ -30,6 +33,8 @@ class ScriptedExtender:
         self.url = ""
         #: The requests received, in the form of the recording.
         self.requests: list[dict[str, Any]] = []
+        #: When each was received, in seconds since the epoch.
+        self.received_at: list[float] = []
 
     async def __aenter__(self) -> ScriptedExtender:
         self._server = web.ServerRunner(web.Server(self._handle))
@@ -45,6 +50,7 @@ class ScriptedExtender:
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         body = json.loads(await request.read())
+        self.received_at.append(time.time())
         self.requests.append(
             {
                 "method": request.method,
@@ -55,6 +61,7 @@ class ScriptedExtender:
             }
         )
         script = self._response(request.path, body)
+        self.requests[-1]["response"] = HANG if script is None else script
         if script is None:
             await asyncio.sleep(SILENCE_SECONDS)
             return web.Response()

@@ -52,7 +52,7 @@ class DaemonSetController(Controller):
         if owner is None:
             self._control.expectations.forget(key)
             return None
-        pods = await self._control.claim(owner)
+        pods = list(await self._control.claim(owner))
         if not is_being_deleted(owner):
             await self._history.keep(owner, {pod.metadata.labels.get(REVISION_LABEL, "") for pod in pods})
         template = _daemon_template(owner)

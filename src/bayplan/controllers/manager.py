@@ -13,9 +13,8 @@ from bayplan.controllers.claim_protection import ClaimProtectionController
 from bayplan.controllers.controller import Controller
 from bayplan.controllers.daemon_sets import DaemonSetController
 from bayplan.controllers.deployments import DeploymentController
-from bayplan.controllers.disruption_budgets import DisruptionController
+from bayplan.controllers.disruption.disruption_budgets import DisruptionController
 from bayplan.controllers.elastic_quotas import ElasticQuotaController
-from bayplan.controllers.endpoint_slices import EndpointSliceController
 from bayplan.controllers.garbage import GarbageCollector
 from bayplan.controllers.namespaces import NamespaceController
 from bayplan.controllers.node_lifecycle import NodeLifecycleController
@@ -25,6 +24,7 @@ from bayplan.controllers.replica_sets import ReplicaSetController, ReplicationMa
 from bayplan.controllers.resource_claims import ResourceClaimController
 from bayplan.controllers.resource_quotas import ResourceQuotaController
 from bayplan.controllers.service_accounts import ServiceAccountController
+from bayplan.controllers.services.endpoint_slices import EndpointSliceController
 from bayplan.controllers.stateful_sets import StatefulSetController
 from bayplan.framework import Clock
 from bayplan.watch.informers import InformerFactory

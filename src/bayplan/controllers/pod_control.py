@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any
 
 from bayplan.client import STRATEGIC_PATCH, ApiError, NotFoundError
 from bayplan.controllers.api_objects import (
@@ -18,14 +18,9 @@ from bayplan.controllers.api_objects import (
 from bayplan.controllers.controller import Controller, Dictionaries
 from bayplan.controllers.core_events import WARNING, reference
 from bayplan.controllers.expectations import Expectations
+from bayplan.controllers.owned_pods import OwnedPods
 from bayplan.controllers.pod_view import PodView
 from bayplan.model.label_selectors import Selector
-
-#: A change of one of many pods is reconciled together with those of the next moment: this long for each pod of the
-#: owner. Otherwise 10,000 pods that become ready one by one are counted 10,000 times.
-COALESCE_SECONDS: Final = 0.00005
-#: With fewer pods than this, every change is reconciled at once.
-FEW_PODS: Final = 50
 
 
 class PodControl:
@@ -42,8 +37,8 @@ class PodControl:
         self._api_version = api_version
         self._kind = kind
         self._owners = owners
-        #: uid of the owner → uid of the pod → the pod.
-        self._by_owner: dict[str, dict[str, PodView]] = {}
+        #: uid of the owner → its pods.
+        self._by_owner: dict[str, OwnedPods] = {}
         #: uid of the owner → uids of pods whose labels are new to it.
         self._unchecked: dict[str, set[str]] = {}
         #: uid of the owner → the selector that its pods were checked against.
@@ -56,10 +51,11 @@ class PodControl:
     # --- watching -----------------------------------------------------------------------------------------
 
     def _changed(self, old: PodView | None, new: PodView | None) -> None:
-        for pod, is_there in ((old, False), (new, True)):
-            owner = pod.metadata.controller if pod is not None else None
+        stays = old is not None and new is not None and old.metadata.controller == new.metadata.controller
+        for pod, is_there in ((None if stays else old, False), (new, True)):
             if pod is None:
                 continue
+            owner = pod.metadata.controller
             if owner is None:
                 self._index_orphan(pod, is_there)
                 continue
@@ -69,20 +65,22 @@ class PodControl:
             key = f"{pod.namespace}/{owner.name}"
             waited = not self.expectations.is_satisfied(key)
             self.expectations.seen(key, old, new)
-            if n_pods < FEW_PODS or (waited and self.expectations.is_satisfied(key)):
+            if waited and self.expectations.is_satisfied(key):
                 self._queue.add(key)
             else:
-                self._queue.add_after(key, n_pods * COALESCE_SECONDS)
+                self._queue.add_for_one_of(key, n_pods)
         if new is not None and (old is None or _claim_of(old) != _claim_of(new)):
             self._recheck(new)
 
     def _index(self, owner: str, pod: PodView, is_there: bool) -> int:
         """Add or remove a pod; returns how many the owner has."""
-        pods = self._by_owner.setdefault(owner, {})
+        pods = self._by_owner.get(owner)
+        if pods is None:
+            pods = self._by_owner[owner] = OwnedPods()
         if is_there:
-            pods[pod.uid] = pod
+            pods.put(pod)
         else:
-            pods.pop(pod.uid, None)
+            pods.remove(pod.uid)
         if not pods:
             del self._by_owner[owner]
             self._selectors.pop(owner, None)
@@ -116,17 +114,18 @@ class PodControl:
 
     # --- claiming -----------------------------------------------------------------------------------------
 
-    def owned(self, owner: Object) -> list[PodView]:
-        return list(self._by_owner.get(owner["metadata"]["uid"], {}).values())
+    def owned(self, owner: Object) -> OwnedPods:
+        return self._by_owner.get(owner["metadata"]["uid"]) or OwnedPods()
 
-    async def claim(self, owner: Object) -> list[PodView]:
-        """The pods of the owner, after it has adopted and released."""
+    async def claim(self, owner: Object) -> OwnedPods:
+        """The pods of the owner, after it has adopted and released; they change as the watch goes on."""
         if is_being_deleted(owner):
             return self.owned(owner)
         selector = self._selector(owner)
         await self._release_others(owner, selector)
         adopted = await self._adopt(owner, selector)
-        return [*self.owned(owner), *adopted]
+        owned = self.owned(owner)
+        return OwnedPods([*owned, *adopted]) if adopted else owned
 
     async def _release_others(self, owner: Object, selector: Selector) -> None:
         uid = owner["metadata"]["uid"]
@@ -135,13 +134,13 @@ class PodControl:
             return
         if self._selectors.get(uid) is not selector:
             self._selectors[uid] = selector
-            self._unchecked[uid] = set(pods)
+            self._unchecked[uid] = {pod.uid for pod in pods}
         unchecked = self._unchecked.get(uid, set())
-        for pod in [pods[each] for each in unchecked if each in pods]:
+        for pod in [pod for each in unchecked if (pod := pods.get(each)) is not None]:
             if not selector.matches(pod.metadata.labels):
                 gone = {"$patch": "delete", "uid": uid}
                 await self._patch(pod, {"ownerReferences": [gone], "uid": pod.uid})
-                pods.pop(pod.uid, None)
+                pods.remove(pod.uid)
             unchecked.discard(pod.uid)
         self._unchecked.pop(uid, None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any, Final
 
 import msgspec
@@ -167,13 +168,14 @@ class PodView(msgspec.Struct, frozen=True):
         extended = self.status.extended_resource_claim_status
         return [name for name in (*names, extended.resource_claim_name if extended else None) if name]
 
-    def ready_for(self, now: float) -> float:
-        """Seconds since it became ready; negative if it is not."""
+    @property
+    def ready_since(self) -> float | None:
+        """When it became ready, infinity if that is not known; None if it is not ready."""
         ready = condition_of(self.status.conditions, "Ready")
         if ready is None or ready.status != "True":
-            return -1.0
+            return None
         since = time_of(ready.last_transition_time)
-        return max(now - since.timestamp(), 0.0) if since is not None else 0.0
+        return since.timestamp() if since is not None else inf
 
 
 _DECODER: Final = msgspec.json.Decoder(PodView)

@@ -8,8 +8,8 @@ from typing import ClassVar, Final
 from bayplan.client import ApiError, NotFoundError
 from bayplan.controllers.api_objects import Object, is_being_deleted, key_of, path_of, split_key
 from bayplan.controllers.controller import Controller
+from bayplan.controllers.owned_pods import OwnedPods
 from bayplan.controllers.pod_control import PodControl, deletion_rank
-from bayplan.controllers.pod_view import PodView
 from bayplan.model.times import format_time
 
 REPLICA_FAILURE: Final = "ReplicaFailure"
@@ -36,28 +36,25 @@ class ReplicaSetController(Controller):
             self._control.expectations.forget(key)
             return None
         pods = await self._control.claim(owner)
-        active = [pod for pod in pods if pod.is_active]
         failure: ApiError | None = None
         if self._control.expectations.is_satisfied(key) and not is_being_deleted(owner):
             try:
-                await self._scale(owner, active)
+                await self._scale(owner, pods)
             except ApiError as error:
                 failure = error
-        n_terminating = sum(pod.is_deleted and not pod.has_ended for pod in pods)
-        conditions = self._conditions(owner, active, failure)
-        again = await self._update_status(owner, active, n_terminating, conditions)
+        again = await self._update_status(owner, pods, self._conditions(owner, pods, failure))
         if failure is not None:
             raise failure
         return again
 
-    async def _scale(self, owner: Object, active: list[PodView]) -> None:
-        missing = owner["spec"].get("replicas", 1) - len(active)
+    async def _scale(self, owner: Object, pods: OwnedPods) -> None:
+        missing = owner["spec"].get("replicas", 1) - pods.n_active
         if missing > 0:
             await self._control.make(owner, owner["spec"]["template"], min(missing, BURST))
         elif missing < 0:
-            await self._control.delete(owner, sorted(active, key=deletion_rank)[: min(-missing, BURST)])
+            await self._control.delete(owner, sorted(pods.active, key=deletion_rank)[: min(-missing, BURST)])
 
-    def _conditions(self, owner: Object, active: list[PodView], failure: ApiError | None) -> list[Object]:
+    def _conditions(self, owner: Object, pods: OwnedPods, failure: ApiError | None) -> list[Object]:
         """ReplicaFailure while pods cannot be created or deleted; other conditions stay."""
         known = (owner.get("status") or {}).get("conditions") or []
         kept = [each for each in known if each["type"] != REPLICA_FAILURE]
@@ -65,34 +62,31 @@ class ReplicaSetController(Controller):
             return kept if self._control.expectations.is_satisfied(key_of(owner)) else known
         if len(kept) < len(known):
             return known
-        reason = "FailedCreate" if len(active) < owner["spec"].get("replicas", 1) else "FailedDelete"
+        reason = "FailedCreate" if pods.n_active < owner["spec"].get("replicas", 1) else "FailedDelete"
         now = format_time(datetime.fromtimestamp(self.clock.now(), UTC))
         condition = {"type": REPLICA_FAILURE, "status": "True", "lastTransitionTime": now}
         return [*kept, {**condition, "reason": reason, "message": str(failure)}]
 
-    async def _update_status(
-        self, owner: Object, active: list[PodView], n_terminating: int, conditions: list[Object]
-    ) -> float | None:
+    async def _update_status(self, owner: Object, pods: OwnedPods, conditions: list[Object]) -> float | None:
         """Write the status if it has changed; returns the seconds until a ready pod becomes available."""
         now = self.clock.now()
         min_ready = owner["spec"].get("minReadySeconds", 0)
-        ready_for = [seconds for pod in active if (seconds := pod.ready_for(now)) >= 0]
         labels = (owner["spec"]["template"].get("metadata") or {}).get("labels") or {}
-        fully_labelled = sum(labels.items() <= pod.metadata.labels.items() for pod in active)
         status = {
-            "replicas": len(active),
-            "fullyLabeledReplicas": fully_labelled,
-            "readyReplicas": len(ready_for),
-            "availableReplicas": sum(seconds >= min_ready for seconds in ready_for),
+            "replicas": pods.n_active,
+            "fullyLabeledReplicas": pods.n_labelled(labels),
+            "readyReplicas": pods.n_ready,
+            "availableReplicas": pods.n_available(now, min_ready),
             "observedGeneration": owner["metadata"].get("generation", 0),
         }
         if self.kind == "ReplicaSet":  # ReplicationControllers do not have it
-            status["terminatingReplicas"] = n_terminating
+            status["terminatingReplicas"] = pods.n_terminating
+        again = pods.next_available(now, min_ready)
         known = owner.get("status") or {}
         has_changed = any(known.get(field, 0) != value for field, value in status.items())
         if has_changed or (known.get("conditions") or []) != conditions:
             await self._write(owner, {**status, "conditions": conditions or None})
-        return min((min_ready - seconds for seconds in ready_for if seconds < min_ready), default=None)
+        return again
 
     async def _write(self, owner: Object, status: Object) -> None:
         meta = owner["metadata"]

@@ -8,6 +8,11 @@ from typing import Final
 #: client-go's default: 5 ms, doubled with each failure.
 FIRST_SECONDS: Final = 0.005
 MAX_SECONDS: Final = 60.0
+#: A change of one of many pods is reconciled together with those of the next moment: this long for each of them.
+#: Otherwise 10,000 pods that become ready one by one are looked at 10,000 times.
+COALESCE_SECONDS: Final = 0.00005
+#: With fewer pods than this, every change is reconciled at once.
+FEW_PODS: Final = 50
 
 
 class WorkQueue:
@@ -38,6 +43,13 @@ class WorkQueue:
         if known is not None:
             known.cancel()
         self._timers[key] = loop.call_at(due, self._due, key)
+
+    def add_for_one_of(self, key: str, n_pods: int) -> None:
+        """Add *key* because one of its *n_pods* pods has changed: at once if they are few."""
+        if n_pods < FEW_PODS:
+            self.add(key)
+        else:
+            self.add_after(key, n_pods * COALESCE_SECONDS)
 
     def _due(self, key: str) -> None:
         del self._timers[key]

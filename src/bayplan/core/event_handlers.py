@@ -54,7 +54,7 @@ class EventHandlers:
             self._node_changed(cast("Node | None", old), cast("Node | None", new))
         elif changed is not None:
             (self._objects.set if new is not None else self._objects.remove)(changed)
-            self._notify_queue(old, new)
+            self.notify_queue(old, new)
 
     def custom_object_changed(
         self, api_version: str, plural: str, old: dict[str, Any] | None, new: dict[str, Any] | None
@@ -74,7 +74,7 @@ class EventHandlers:
         if isinstance(present, Pod | Node):
             return  # the queue is notified of every pod and node anyway
         if isinstance(present, KubeObject):
-            self._notify_queue(old, new)
+            self.notify_queue(old, new)
         else:
             self._notify_queue_of_resource(selection.resource, old, new)
 
@@ -95,7 +95,8 @@ class EventHandlers:
         if self._observer is not None:
             self._observer.event_handled(event, perf_counter() - start)
 
-    def _notify_queue(self, old: KubeObject | None, new: KubeObject | None) -> None:
+    def notify_queue(self, old: KubeObject | None, new: KubeObject | None) -> None:
+        """Report a change to the queue; the cache and the stores have it already."""
         for event in object_changes(old, new):
             start = perf_counter()
             self._queue.move_all_to_active_or_backoff(event, old, new)
@@ -108,7 +109,7 @@ class EventHandlers:
             _log_change("node", old, new, node=new if new is not None else old)
         if new is not None:
             self._cache.set_node(new)
-        self._notify_queue(old, new)
+        self.notify_queue(old, new)
         if new is None and old is not None:
             self._cache.remove_node(old.name)
 
@@ -124,7 +125,7 @@ class EventHandlers:
             if log.verbosity >= 3:
                 _log_change("scheduled pod", old, new, pod=old)
             self._cache.add_pod(new)
-            self._notify_queue(old, new)
+            self.notify_queue(old, new)
         elif new.node_name:
             self._pod_bound(old, new)
         elif new.spec.scheduler_name in self._schedulers:
@@ -175,7 +176,7 @@ class EventHandlers:
             if log.verbosity >= 3:
                 _log_change("scheduled pod", pod, None, pod=pod)
             self._cache.remove_pod(pod.uid)
-            self._notify_queue(pod, None)
+            self.notify_queue(pod, None)
         elif pod.spec.scheduler_name in self._schedulers:
             if log.verbosity >= 3:
                 _log_change("unscheduled pod", pod, None, pod=pod)

@@ -15,7 +15,7 @@ from bayplan.framework import BindPlan, CycleState, Status
 from bayplan.framework.extenders import Extender
 from bayplan.framework.object_selection import ObjectSelection
 from bayplan.model import Condition, KubeObject, Pod
-from bayplan.observe.record import Record
+from bayplan.observe.record import AttemptMessage
 
 if TYPE_CHECKING:
     from bayplan.core.schedule_one import ProfileScheduler
@@ -31,7 +31,8 @@ class AssumedPod(NamedTuple):
     pod: Pod
     node_name: str
     state: CycleState
-    record: Record
+    #: That of the attempt's record: if the pod is not bound after all, it says why.
+    message: AttemptMessage
     n_evaluated: int
     n_feasible: int
     #: Whether the pod was nominated: others had to leave room for it before it was assumed.

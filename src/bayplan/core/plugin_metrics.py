@@ -31,6 +31,7 @@ RESERVED: Final = (
     "scheduler_",
     "workqueue_",
 )
+_BUILT_IN: Final = "bayplan.plugins."
 _NAME: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _LABEL: Final = re.compile(r"(?!__)[a-zA-Z_][a-zA-Z0-9_]*")
 
@@ -100,19 +101,19 @@ class OwnMetrics:
         self._owner = owner
 
     def counter(self, name: str, text: str, *labels: str) -> Counter:
-        _check(name, labels)
+        self._check(name, labels)
         if not name.endswith("_total"):
             raise PluginError(f"the name of a counter ends in _total: {name}_total")
         return self._metrics.declare(self._owner, Counter(name, text, *labels))
 
     def gauge(self, name: str, text: str, *labels: str) -> Gauge:
-        _check(name, labels)
+        self._check(name, labels)
         return self._metrics.declare(self._owner, Gauge(name, text, *labels))
 
     def histogram(
         self, name: str, text: str, *labels: str, buckets: Sequence[float] = DEFAULT_BUCKETS
     ) -> Histogram:
-        _check(name, labels)
+        self._check(name, labels)
         bounds = tuple(buckets)
         if "le" in labels:
             raise PluginError(f"the metric {name} cannot have the label le: it is that of the buckets")
@@ -120,13 +121,21 @@ class OwnMetrics:
             raise PluginError(f"the metric {name} needs buckets in growing order, not {bounds!r:.80}")
         return self._metrics.declare(self._owner, Histogram(name, text, *labels, buckets=bounds))
 
+    def _check(self, name: str, labels: Sequence[str]) -> None:
+        _check_names(name, labels)
+        if name.startswith(RESERVED) and not _is_built_in(self._owner.plugin):
+            prefix = next(prefix for prefix in RESERVED if name.startswith(prefix))
+            raise PluginError(f"the metric {name} cannot begin with {prefix}: such names are the scheduler's own")
 
-def _check(name: str, labels: Sequence[str]) -> None:
+
+def _is_built_in(plugin: object) -> bool:
+    """Whether its metrics are those of kube-scheduler; a profile's own handle has no plugin."""
+    return plugin is None or getattr(plugin, "__module__", "").startswith(_BUILT_IN)
+
+
+def _check_names(name: str, labels: Sequence[str]) -> None:
     if not _NAME.fullmatch(name):
         raise PluginError(f"{name!r} cannot be the name of a metric: use letters, digits and underscores")
-    if name.startswith(RESERVED):
-        prefix = next(prefix for prefix in RESERVED if name.startswith(prefix))
-        raise PluginError(f"the metric {name} cannot begin with {prefix}: such names are the scheduler's own")
     for label in labels:
         if not _LABEL.fullmatch(label):
             raise PluginError(f"the metric {name}: {label!r} cannot be the name of a label")

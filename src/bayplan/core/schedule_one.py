@@ -363,7 +363,7 @@ class ProfileScheduler:
             pod,
             node_name,
             state,
-            decision.record,
+            decision.record.late_message,
             decision.n_evaluated,
             decision.n_feasible,
             was_nominated,
@@ -453,7 +453,7 @@ class ProfileScheduler:
 
     def _fail_assumed(self, assumed: AssumedPod, failure: Failure) -> None:
         """An assumed pod does not get its node: undo Reserve, requeue the pod, wake pods that may fit now."""
-        assumed.record.message = failure.message
+        assumed.message.text = failure.message
         self._unreserve_and_forget(assumed)
         # Requeue first: otherwise the event would be replayed to this pod and move it.
         self._handle_failure(assumed.info, failure, assumed.start)

@@ -57,10 +57,10 @@ from bayplan.core.profile import Profile
 from bayplan.core.profile_handle import NO_CLIENT, InstructionRecorder, ProfileHandle
 from bayplan.core.schedule_one import ProfileScheduler
 from bayplan.core.waiting_pods import WaitingPod, WaitingPods
-from bayplan.devices import DeviceFeatures, DeviceManager
+from bayplan.devices import DeviceFeatures, DeviceManager, TaintedSlices
 from bayplan.framework import BindingRunner, CycleState, PluginError, ProfilePlugins, Registry, Runner, Status
 from bayplan.framework.load_metrics import LoadFeeds
-from bayplan.model import Pod, ResourceClaim, ResourceSlice
+from bayplan.model import DeviceTaintRule, Pod, ResourceClaim, ResourceSlice
 from bayplan.observe import klog
 from bayplan.queue import PodNominator, SchedulingQueue
 from bayplan.queue.queue import MAX_UNSCHEDULABLE_SECONDS
@@ -313,9 +313,18 @@ class SchedulerCore:
         if self._devices is None:
             devices = self._devices = DeviceManager(DeviceFeatures.of(self.release))
             self.objects.on_change(ResourceClaim, devices.claims.claim_changed, owner=devices)
-            self.objects.on_change(ResourceSlice, devices.index.slice_changed, owner=devices)
+            if devices.features.taint_rules:
+                slices = TaintedSlices(devices.index.slice_changed, self._taints_changed)
+                self.objects.on_change(ResourceSlice, slices.slice_changed, owner=devices)
+                self.objects.on_change(DeviceTaintRule, slices.rule_changed, owner=devices)
+            else:
+                self.objects.on_change(ResourceSlice, devices.index.slice_changed, owner=devices)
             self.objects.replay_to(devices)
         return self._devices
+
+    def _taints_changed(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
+        """A rule has tainted devices of a slice, or no longer does: pods that wait are told of the slice."""
+        self._handlers.notify_queue(old, new)
 
     def _pre_enqueue_failed(self, pod: Pod, status: Status) -> None:
         """The pod is kept out of the queue by a failure: its condition and an event say so."""

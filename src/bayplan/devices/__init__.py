@@ -14,6 +14,7 @@ from bayplan.devices.device_manager import DeviceManager
 from bayplan.devices.device_search import Deadline, Found, SearchContext, search
 from bayplan.devices.pools import NodeDevices
 from bayplan.devices.search_results import allocation_results
+from bayplan.devices.tainted_slices import TaintedSlices
 
 __all__ = [
     "AllocatedDevices",
@@ -29,6 +30,7 @@ __all__ = [
     "NodeAllocationError",
     "NodeDevices",
     "SearchContext",
+    "TaintedSlices",
     "allocation_results",
     "plan_claim",
     "search",

@@ -23,9 +23,16 @@ from bayplan.model.quantity import BINARY_SI
 NANO: Final = 9
 MILLI: Final = -3
 _NANOS_IN_MILLI: Final = 10**6
+_NANOS_IN_UNIT: Final = 10**9
+_MAX_INT64: Final = (1 << 63) - 1
+_UNCOUNTABLE: Final = "capacity request cannot be represented in the device's range arithmetic"
 
 #: Name → amount in billionths.
 Amounts: TypeAlias = dict[str, int]
+
+
+class CapacityError(Exception):
+    """An amount that cannot be a capacity: no other device is tried."""
 
 
 class Consumption(NamedTuple):
@@ -56,7 +63,7 @@ def nanos(text: QuantityText) -> int:
 def consumption_of(
     request: CapacityRequirements | None, content: DeviceContent, features: DeviceFeatures
 ) -> Consumption | None:
-    """What the request consumes of such a device; None if the device cannot serve it at all."""
+    """What the request consumes of such a device; None if the device cannot serve it. Raises CapacityError."""
     wanted = request.requests if request is not None else {}
     key = tuple(sorted(wanted.items())) if wanted else ()
     if key not in content.consumptions:
@@ -71,17 +78,27 @@ class _Rounding:
     def __init__(self, features: DeviceFeatures) -> None:
         self._fractional = features.fractional_ranges
         self._in_format_of_step = features.facts.rounds_capacity_in_format_of_step
+        self._is_strict = features.facts.refuses_uncountable_capacity
 
     def consumption(
         self, wanted: Mapping[str, QuantityText], capacity: Mapping[str, DeviceCapacity]
     ) -> Consumption | None:
         if not wanted.keys() <= capacity.keys():
             return None
-        quantities = {name: self._consumed(wanted.get(name), each) for name, each in capacity.items()}
+        quantities = {name: self._checked(name, wanted.get(name), each) for name, each in capacity.items()}
         if any(self._violates(quantities[name], each.request_policy) for name, each in capacity.items()):
             return None
         amounts = {name: (_nanos(quantities[name]), nanos(each.value)) for name, each in capacity.items()}
         return Consumption(quantities, amounts, all(amount <= there_is for amount, there_is in amounts.values()))
+
+    def _checked(self, name: str, wanted: QuantityText | None, capacity: DeviceCapacity) -> Quantity:
+        try:
+            consumed = self._consumed(wanted, capacity)
+        except CapacityError as error:
+            raise CapacityError(f'capacity "{name}": {error}') from None
+        if self._is_strict and consumed.unscaled < 0:
+            raise CapacityError(f'capacity "{name}": capacity value is negative')
+        return consumed
 
     def _consumed(self, wanted: QuantityText | None, capacity: DeviceCapacity) -> Quantity:
         """The amount that a request for *wanted* consumes: the default, or rounded up to an allowed amount."""
@@ -108,7 +125,12 @@ class _Rounding:
         if size == 0:
             return requested
         start = _units(lowest, unit)
-        amount = start + size * -(-(_units(requested, unit) - start) // size)
+        if self._is_strict:
+            _check_countable(requested, unit)
+        amount = start + size * _n_steps(_units(requested, unit) - start, size)
+        if self._is_strict and amount > _MAX_INT64:
+            most = "the milli-value range" if unit else "MaxInt64"
+            raise CapacityError(f"{_UNCOUNTABLE}: rounding request {requested} up to the next step passes {most}")
         # Whole amounts are written without a fraction.
         scale, unscaled = (0, amount // 1000) if unit and amount % 1000 == 0 else (unit, amount)
         return Quantity(unscaled, scale, step.format if self._in_format_of_step else BINARY_SI)
@@ -118,7 +140,7 @@ class _Rounding:
         if not self._fractional:
             return 0
         given = [Quantity.parse(each) for each in (allowed.min, allowed.max, allowed.step) if each is not None]
-        return MILLI if all(_nanos(each) % _NANOS_IN_MILLI == 0 for each in given) else 0
+        return MILLI if all(map(_is_exact_in_milli, given)) else 0
 
     def _violates(self, amount: Quantity, policy: CapacityRequestPolicy | None) -> bool:
         if policy is None or (policy.default is not None and amount == Quantity.parse(policy.default)):
@@ -133,10 +155,28 @@ class _Rounding:
         if allowed.step is None:
             return False
         unit = self._unit(allowed)
-        if unit and _nanos(amount) % _NANOS_IN_MILLI:
+        if unit and not _is_exact_in_milli(amount):
             return True
         step = _units(Quantity.parse(allowed.step), unit)
         return step != 0 and (_units(amount, unit) - _units(Quantity.parse(allowed.min), unit)) % step != 0
+
+
+def _check_countable(requested: Quantity, unit: int) -> None:
+    if unit and not _is_exact_in_milli(requested):
+        raise CapacityError(f"{_UNCOUNTABLE}: request {requested} is not a representable milli value")
+    if not unit and _nanos(requested) > _MAX_INT64 * _NANOS_IN_UNIT:
+        raise CapacityError(f"{_UNCOUNTABLE}: request {requested} exceeds MaxInt64")
+
+
+def _is_exact_in_milli(quantity: Quantity) -> bool:
+    """Whether it is a whole number of thousandths, and an int64 can count them."""
+    return _nanos(quantity) == quantity.milli_value * _NANOS_IN_MILLI
+
+
+def _n_steps(amount: int, size: int) -> int:
+    """The steps up to the amount, a started one included. Go divides towards zero, for amounts that overflowed."""
+    n_whole = abs(amount) // size if amount >= 0 else -(abs(amount) // size)
+    return n_whole + 1 if amount % size else n_whole
 
 
 def _units(quantity: Quantity, unit: int) -> int:

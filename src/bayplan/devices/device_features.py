@@ -21,6 +21,8 @@ class DeviceFeatures:
     binding_conditions: bool = True
     #: DRADeviceTaints
     device_taints: bool = True
+    #: DRADeviceTaintRules
+    taint_rules: bool = False
     #: DRAExtendedResource
     extended_resources: bool = True
     #: DRAPartitionableDevices
@@ -39,6 +41,7 @@ class DeviceFeatures:
             binding_conditions=is_enabled("DRADeviceBindingConditions")
             and is_enabled("DRAResourceClaimDeviceStatus"),
             device_taints=is_enabled("DRADeviceTaints"),
+            taint_rules=is_enabled("DRADeviceTaintRules"),
             extended_resources=is_enabled("DRAExtendedResource"),
             partitionable_devices=is_enabled("DRAPartitionableDevices"),
             prioritized_list=is_enabled("DRAPrioritizedList"),

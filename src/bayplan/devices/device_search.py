@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from bayplan.devices.allocated_devices import AllocatedDevices
 from bayplan.devices.allocation_errors import AllocationError, NodeAllocationError
+from bayplan.devices.capacity import CapacityError
 from bayplan.devices.claim_plans import ClaimPlan, RequestPlan
 from bayplan.devices.constraints import Constraint, new_constraint
 from bayplan.devices.device_features import DeviceFeatures
@@ -150,11 +151,12 @@ class _Search:
                     f"claim {claim.key}, request {plan.name}: asks for all devices, "
                     f"but resource pool {pool} is currently {problem}"
                 )
-            devices.extend(
-                (device, pool)
-                for device in pool.devices
-                if self._is_selectable(plan, device) and has_capacity(plan, device)
-            )
+            for device in pool.devices:
+                try:
+                    if self._is_selectable(plan, device) and has_capacity(plan, device):
+                        devices.append((device, pool))
+                except CapacityError as error:
+                    raise _capacity_error(claim, plan, device.id[-1], error) from None
         return _Prepared(len(devices), tuple(devices))
 
     # --- the search -------------------------------------------------------------------------------
@@ -223,7 +225,10 @@ class _Search:
         state = self._state
         if state.is_taken(i, plan, device) or not self._is_selectable(plan, device):
             return False
-        return state.has_capacity(plan, device)
+        try:
+            return state.has_capacity(plan, device)
+        except CapacityError as error:
+            raise _capacity_error(self._claims[i], plan, "/".join(device.id), error) from None
 
     def _try(
         self,
@@ -330,3 +335,9 @@ def _enough_frames(depth: int) -> Iterator[None]:
         yield
     finally:
         sys.setrecursionlimit(limit)
+
+
+def _capacity_error(claim: ClaimPlan, plan: RequestPlan, device: str, error: CapacityError) -> AllocationError:
+    return AllocationError(
+        f"claim {claim.key}, request {plan.name}: checking capacity for device {device}: {error}"
+    )

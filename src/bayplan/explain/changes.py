@@ -23,6 +23,8 @@ _SERVER_METADATA: Final = (
     "managedFields",
     "selfLink",
 )
+#: kubectl apply writes the whole object here, environment variables included.
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _CONTAINER_LISTS: Final = ("containers", "initContainers", "ephemeralContainers")
 _ENVIRONMENT: Final = ("env", "envFrom")
 #: The volume with the token of the service account, which admission adds to every new pod.
@@ -94,6 +96,8 @@ def without_server_fields(mapping: Mapping[str, Any]) -> dict[str, Any]:
     manifest = copy.deepcopy({key: value for key, value in mapping.items() if key != "status"})
     for field in _SERVER_METADATA:
         manifest["metadata"].pop(field, None)
+    if manifest["metadata"].get("annotations"):
+        manifest["metadata"]["annotations"].pop(_LAST_APPLIED, None)
     spec = manifest.get("spec")
     if manifest.get("kind") == "Pod" and isinstance(spec, dict):
         spec.pop("nodeName", None)

@@ -11,6 +11,7 @@ from bayplan.explain.remedy import OTHERS, Remedy
 from bayplan.model import ElasticQuota, Pod, PodGroup
 
 if TYPE_CHECKING:
+    from bayplan.core import SchedulerCore
     from bayplan.explain.what_if_scheduler import WhatIfScheduler
 
 GROUP_LABEL: Final = "scheduling.x-k8s.io/pod-group"
@@ -18,25 +19,25 @@ SMALLER_GANG: Final = 50.0
 LARGER_QUOTA: Final = 55.0
 
 
-def group_of(scheduler: WhatIfScheduler, pod: Pod) -> PodGroup | None:
+def group_of(core: SchedulerCore, pod: Pod) -> PodGroup | None:
     name = pod.labels.get(GROUP_LABEL, "")
-    return scheduler.core.objects.lister(PodGroup).get(name, pod.namespace) if name else None
+    return core.objects.lister(PodGroup).get(name, pod.namespace) if name else None
 
 
-def members_of(scheduler: WhatIfScheduler, group: PodGroup) -> list[Pod]:
+def members_of(core: SchedulerCore, group: PodGroup) -> list[Pod]:
     return [
         other
-        for other in scheduler.core.pods.values()
+        for other in core.pods.values()
         if other.namespace == group.namespace and other.labels.get(GROUP_LABEL) == group.name
     ]
 
 
 def smaller_gang(scheduler: WhatIfScheduler, pod: Pod) -> Iterator[Remedy]:
     """A PodGroup that needs no more members than there are."""
-    group = group_of(scheduler, pod)
+    group = group_of(scheduler.core, pod)
     if group is None:
         return
-    members = {other.key for other in members_of(scheduler, group)} | {pod.key}
+    members = {other.key for other in members_of(scheduler.core, group)} | {pod.key}
     if len(members) < group.spec.min_member:
         manifest = _manifest(group)
         manifest["spec"]["minMember"] = len(members)
@@ -59,10 +60,10 @@ def larger_quota(scheduler: WhatIfScheduler, pod: Pod) -> Iterator[Remedy]:
             yield from _larger_min(scheduler, pod, quota, quotas)
 
 
-def used_in(scheduler: WhatIfScheduler, namespace: str) -> dict[str, int]:
+def used_in(core: SchedulerCore, namespace: str) -> dict[str, int]:
     """What the placed pods of a namespace request."""
     used: dict[str, int] = {}
-    for other in scheduler.core.cache.snapshot().pods():
+    for other in core.cache.snapshot().pods():
         if other.namespace == namespace:
             for resource, amount in other.requests.items():
                 used[resource] = used.get(resource, 0) + amount
@@ -70,7 +71,7 @@ def used_in(scheduler: WhatIfScheduler, namespace: str) -> dict[str, int]:
 
 
 def _larger_max(scheduler: WhatIfScheduler, pod: Pod, quota: ElasticQuota) -> Iterator[Remedy]:
-    used = used_in(scheduler, quota.namespace)
+    used = used_in(scheduler.core, quota.namespace)
     needed = {resource: used.get(resource, 0) + int(amount) for resource, amount in pod.requests.items()}
     short = {
         resource: amount
@@ -85,7 +86,7 @@ def _larger_min(scheduler: WhatIfScheduler, pod: Pod, quota: ElasticQuota, quota
     used: dict[str, int] = {}
     guaranteed: dict[str, int] = {}
     for each in quotas:
-        for resource, amount in used_in(scheduler, each.namespace).items():
+        for resource, amount in used_in(scheduler.core, each.namespace).items():
             used[resource] = used.get(resource, 0) + amount
         for resource, amount in each.min.items():
             guaranteed[resource] = guaranteed.get(resource, 0) + amount

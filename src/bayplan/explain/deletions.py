@@ -29,6 +29,8 @@ CRITICAL_PRIORITY: Final = 2_000_000_000
 MAX_DELETIONS: Final = 10
 #: Of the uid of a pod that nobody has submitted yet.
 NOT_SUBMITTED: Final = "new/"
+#: How many pods are looked at before the caller may do something else.
+_SCANNED: Final = 200
 #: How many names a summary has.
 _NAMED: Final = 3
 
@@ -57,6 +59,7 @@ def fewest_on(scheduler: WhatIfScheduler, pod: Pod, node_name: str) -> tuple[Pod
     profile, snapshot = scheduler.profile(pod), scheduler.core.cache.snapshot()
     state = CycleState()
     node = snapshot.node(node_name)
+    scheduler.breathe()
     if node is None or not profile.runner.pre_filter(state, pod, snapshot.nodes).status.is_success:
         return ()
     search = _AnyVictim(profile.handle, min_candidate_nodes_percentage=100, min_candidate_nodes_absolute=1)
@@ -179,7 +182,9 @@ def claim_users(scheduler: WhatIfScheduler, pod: Pod) -> list[Pod]:
 def _placed_pods(scheduler: WhatIfScheduler) -> Iterator[tuple[Pod, dict[str, str]]]:
     """Every pod on a node, with the labels of the node."""
     labels: dict[str, dict[str, str]] = {}
-    for other in scheduler.core.cache.snapshot().pods():
+    for number, other in enumerate(scheduler.core.cache.snapshot().pods()):
+        if number % _SCANNED == 0:
+            scheduler.breathe()
         name = other.node_name
         if name not in labels:
             node = scheduler.node(name)

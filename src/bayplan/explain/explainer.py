@@ -64,6 +64,8 @@ class Explainer:
         """The answer about *pod*, with every plugin's word about *node*."""
         if (outcome := self._outcome_without_attempt(pod)) is not None:
             return self._explanation(pod, outcome)
+        if self._source.lacks_nodes:
+            return self._explanation(pod, outcome_by_condition(pod))
         if pod.node_name:
             return self._explain_bound(pod, node)
         gate = self.scheduler.profile(pod).plugins.pre_enqueue(pod)
@@ -184,9 +186,9 @@ class Explainer:
             profile=pod.spec.scheduler_name,
             source=self._source,
             outcome=outcome,
-            gang=gang_of(self.scheduler, pod),
-            quotas=quotas_of(self.scheduler, pod),
-            volumes=volumes_of(self.scheduler, pod),
+            gang=gang_of(self.scheduler.core, pod),
+            quotas=quotas_of(self.scheduler.core, pod),
+            volumes=volumes_of(self.scheduler.core, pod),
             devices=devices_of(self.scheduler.core, pod),
             preempted=preempted_by(self.scheduler.core, pod),
             notes=notes,
@@ -199,6 +201,19 @@ def unplaced(pod: Pod) -> Pod:
     spec = msgspec.structs.replace(pod.spec, node_name="")
     status = msgspec.structs.replace(pod.status, nominated_node_name="")
     return msgspec.structs.replace(pod, spec=spec, status=status)
+
+
+def outcome_by_condition(pod: Pod) -> PodOutcome:
+    """What the pod itself says, where the nodes could not be read."""
+    if pod.node_name:
+        return PodOutcome(state="Bound", node=pod.node_name, summary=f"{pod.key} is on {pod.node_name}.")
+    condition = pod.status.condition("PodScheduled")
+    message = condition.message if condition is not None and condition.message else ""
+    said = (
+        f"its scheduler says: {message.rstrip('.')}" if message else "no scheduler has said anything about it yet"
+    )
+    summary = f"{pod.key} waits. Nodes could not be read; {said}."
+    return PodOutcome(state="Waiting", summary=summary, message=message)
 
 
 def unplaced_outcome(

@@ -44,6 +44,11 @@ class AnswerSource(Explained, frozen=True, kw_only=True):
     n_pods: int = 0
     not_seen: tuple[NotSeen, ...] = ()
 
+    @property
+    def lacks_nodes(self) -> bool:
+        """Whether nothing can be said about nodes, because they could not be read."""
+        return not self.n_nodes and any(each.resource == "nodes" for each in self.not_seen)
+
 
 class PodOutcome(Explained, frozen=True, kw_only=True):
     #: Bound, Schedulable, Unschedulable, Gated, Preempting, Waiting, Error, Terminating, Ended, OtherScheduler.
@@ -80,7 +85,7 @@ class PluginVerdict(Explained, frozen=True, kw_only=True):
     plugin: str
     #: PreFilter, Filter, Extender.
     point: str
-    #: Passed, Rejected, Skipped.
+    #: Passed, Rejected, Skipped; NotAsked of an attempt in which another plugin rejected the node before.
     status: str
     reasons: tuple[str, ...] = ()
 
@@ -152,6 +157,15 @@ class QueueState(Explained, frozen=True, kw_only=True):
     next_try: str | None = None
     message: str = ""
     wakes: tuple[WakingEvents, ...] = ()
+
+
+class PastAttempt(Explained, frozen=True, kw_only=True):
+    """One attempt to schedule the pod, as a running scheduler has recorded it."""
+
+    at: str
+    node: str = ""
+    #: Why there was no node, or why the pod was not bound to it.
+    message: str = ""
 
 
 class CountedReason(Explained, frozen=True, kw_only=True):
@@ -271,6 +285,8 @@ class Explanation(Explained, frozen=True, kw_only=True):
     node: NodeDetail | None = None
     placement: Placement | None = None
     queue: QueueState | None = None
+    #: The latest first.
+    attempts: tuple[PastAttempt, ...] = ()
     preemption: PreemptionAnswer | None = None
     preempted: PreemptedReport | None = None
     gang: GangReport | None = None

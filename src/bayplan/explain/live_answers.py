@@ -1,27 +1,53 @@
-"""Answers of a running scheduler: from the record of the last attempt, as it was, and from its queue."""
+"""Answers of a running scheduler: from the record of the last attempt, as it was, and from its queue.
+
+The scheduler waits while an answer is made, so what is the same for every question about a record is kept.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from bayplan.explain.explainer import unplaced_outcome
 from bayplan.explain.explanation import (
     AnswerSource,
     Explanation,
+    NodeSummary,
+    PastAttempt,
+    Placement,
     PodOutcome,
     PodReference,
     QueueState,
 )
-from bayplan.explain.node_answers import placement_of, summarize_nodes
+from bayplan.explain.node_answers import placement_of, recorded_detail, summarize_nodes
 from bayplan.explain.preempted_pods import preempted_by
-from bayplan.explain.related import devices_of, extenders_of, preemption_of, waking_events
+from bayplan.explain.related import (
+    devices_of,
+    extenders_of,
+    gang_of,
+    preemption_of,
+    quotas_of,
+    volumes_of,
+    waking_events,
+)
 from bayplan.model import format_time
 
 if TYPE_CHECKING:
     from bayplan.core import SchedulerCore
+    from bayplan.framework import Clock
     from bayplan.model import Pod
     from bayplan.observe.record import Record, Ring
+
+T = TypeVar("T")
+
+#: How many records what was said about their nodes is kept of, and how many attempts an answer names.
+N_KEPT: Final = 16
+N_ATTEMPTS: Final = 5
+#: To count the pods of a gang or a quota takes a look at all pods; this often is enough.
+RECOUNT_SECONDS: Final = 2.0
 
 
 class LiveAnswers:
@@ -30,6 +56,8 @@ class LiveAnswers:
     def __init__(self, core: SchedulerCore, records: Ring) -> None:
         self._core = core
         self._records = records
+        self._about_nodes = lru_cache(maxsize=N_KEPT)(_about_nodes)
+        self._counts = RecentCounts(core.clock)
 
     def source(self) -> AnswerSource:
         return AnswerSource(
@@ -39,25 +67,44 @@ class LiveAnswers:
             n_pods=len(self._core.pods),
         )
 
-    def explain(self, pod: Pod) -> Explanation:
-        record = next((each for each in self._records.history(pod.key) if each.pod_uid == pod.uid), None)
-        queue = self.queue_state(pod)
-        if record is None:
+    def explain(self, pod: Pod, *, node: str = "") -> Explanation:
+        """The answer about *pod*, with what the last attempt found out about *node*."""
+        record = self._records.latest(pod.key)
+        if record is None or record.pod_uid != pod.uid:
+            queue = self.queue_state(pod)
             return self._explanation(pod, self._outcome_without_record(pod, queue), queue=queue)
-        outcome = record.filter
-        nodes = summarize_nodes(outcome, len(outcome.nodes) if outcome is not None else self._core.cache.n_nodes)
-        parts: dict[str, Any] = {"nodes": nodes, "queue": queue, "extenders": extenders_of(record.extenders)}
-        notes = [f"the attempt was {_ago(record.age_seconds)} ago"]
+        nodes, placement = self._about_nodes(record, self._core.cache.n_nodes)
+        parts: dict[str, Any] = {
+            "nodes": nodes,
+            "node": self._detail(record, node),
+            "placement": placement,
+            "queue": self.queue_state(pod),
+            "attempts": self._attempts(pod),
+            "extenders": extenders_of(record.extenders),
+            "notes": (f"the attempt was {_ago(record.age_seconds)} ago",),
+        }
         if record.node_name:
-            parts["placement"] = placement_of(record.scores, record.node_name, nodes.feasible)
-            found = _placed_outcome(pod, record)
-        else:
-            nominated = self._core.nominator.node_of(pod)
-            parts["preemption"] = preemption_of(
-                record.preemption, nominated, record.message.partition(" preemption: ")[2]
-            )
-            found = unplaced_outcome(pod, nodes, record.message, nominated, is_rejection=True)
-        return self._explanation(pod, found, notes=tuple(notes), **parts)
+            return self._explanation(pod, _placed_outcome(pod, record), **parts)
+        nominated = self._core.nominator.node_of(pod)
+        why = record.message.partition(" preemption: ")[2]
+        outcome = unplaced_outcome(pod, nodes, record.message, nominated, is_rejection=True)
+        preemption = preemption_of(record.preemption, nominated, why)
+        return self._explanation(pod, outcome, preemption=preemption, **parts)
+
+    def _detail(self, record: Record, node: str) -> Any:
+        profile = self._core.profiles.get(record.profile_name)
+        if not node or record.filter is None or profile is None:
+            return None
+        filters = [method.name for method in profile.plugins.on("filter")]
+        return recorded_detail(record.filter, node, filters, record.scores)
+
+    def _attempts(self, pod: Pod) -> tuple[PastAttempt, ...]:
+        now = self._core.clock.now()
+        own = (record for record in self._records.history(pod.key) if record.pod_uid == pod.uid)
+        return tuple(
+            PastAttempt(at=_time(now - record.age_seconds), node=record.node_name, message=record.message)
+            for record in islice(own, N_ATTEMPTS)
+        )
 
     def _outcome_without_record(self, pod: Pod, queue: QueueState | None) -> PodOutcome:
         if pod.node_name:
@@ -93,15 +140,52 @@ class LiveAnswers:
         )
 
     def _explanation(self, pod: Pod, outcome: PodOutcome, **parts: Any) -> Explanation:
+        core = self._core
         return Explanation(
             pod=PodReference(namespace=pod.namespace, name=pod.name, uid=pod.uid),
             profile=pod.spec.scheduler_name,
             source=self.source(),
             outcome=outcome,
-            devices=devices_of(self._core, pod),
-            preempted=preempted_by(self._core, pod),
+            gang=self._counts.get(("gang", pod.uid), lambda: gang_of(core, pod)),
+            quotas=self._counts.get(("quotas", pod.uid), lambda: quotas_of(core, pod)),
+            volumes=volumes_of(core, pod),
+            devices=devices_of(core, pod),
+            preempted=preempted_by(core, pod),
             **parts,
         )
+
+
+class NodeReport(NamedTuple):
+    """What a record says about nodes; it does not change any more."""
+
+    nodes: NodeSummary
+    placement: Placement | None
+
+
+def _about_nodes(record: Record, n_nodes: int) -> NodeReport:
+    outcome = record.filter
+    nodes = summarize_nodes(outcome, len(outcome.nodes) if outcome is not None else n_nodes)
+    placement = placement_of(record.scores, record.node_name, nodes.feasible) if record.node_name else None
+    return NodeReport(nodes, placement)
+
+
+class RecentCounts:
+    """Results that are expensive to find, for a short time."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._until = 0.0
+        self._results: dict[Hashable, Any] = {}
+
+    def get(self, key: Hashable, count: Callable[[], T]) -> T:
+        now = self._clock.monotonic()
+        if now >= self._until:
+            self._results.clear()
+            self._until = now + RECOUNT_SECONDS
+        if key not in self._results:
+            self._results[key] = count()
+        found: T = self._results[key]
+        return found
 
 
 def _placed_outcome(pod: Pod, record: Record) -> PodOutcome:

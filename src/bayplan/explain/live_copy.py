@@ -6,7 +6,7 @@ identity, and bringing the copy up to date costs little after the first time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from bayplan.core import SchedulerCore
@@ -26,10 +26,19 @@ _CHANGED: Final = 25
 class LiveCopy:
     """See the module docstring."""
 
-    def __init__(self, live: SchedulerCore, loaded: Loaded, registry: Registry, clock: Clock) -> None:
+    def __init__(
+        self,
+        live: SchedulerCore,
+        loaded: Loaded,
+        registry: Registry,
+        clock: Clock,
+        *,
+        breathe: Callable[[], None] = lambda: None,
+    ) -> None:
+        """*breathe*: see `WhatIfScheduler`."""
         self._live = live
         core = SchedulerCore(loaded, registry, clock=clock, schedules_pods=False, seed=0)
-        self.scheduler = WhatIfScheduler(core)
+        self.scheduler = WhatIfScheduler(core, breathe=breathe)
         #: Kind and key → the object, as the copy has it.
         self._known: dict[tuple[type, str], KubeObject] = {}
 

@@ -22,6 +22,8 @@ NEW_NODE: Final = 80.0
 DIFFERENCE: Final = 10.0
 #: How many kinds of nodes are tried.
 MAX_SHAPES: Final = 6
+#: How many nodes are looked at before the caller may do something else.
+_SCANNED: Final = 100
 _INSUFFICIENT: Final = "Insufficient "
 
 
@@ -115,7 +117,9 @@ def model_nodes(scheduler: WhatIfScheduler) -> list[ModelNode]:
     """One node of each kind: the same amounts, labels and taints; the most frequent kinds first."""
     shapes: dict[bytes, Node] = {}
     counts: Counter[bytes] = Counter()
-    for info in scheduler.core.cache.snapshot().nodes:
+    for number, info in enumerate(scheduler.core.cache.snapshot().nodes):
+        if number % _SCANNED == 0:
+            scheduler.breathe()
         node = info.node
         labels = {key: value for key, value in node.labels.items() if value != node.name}
         shape = msgspec.json.encode(

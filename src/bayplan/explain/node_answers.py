@@ -143,20 +143,48 @@ def detail_of(
     verdicts = [_pre_filter_verdict(assessment, position)] if _is_pre_filtered(assessment, position) else []
     if assessment.pre_filter.is_success:
         verdicts += [_filter_verdict(assessment, plugin, position) for plugin in plugins]
-    scored_at = None if scores is None else scores.nodes.position(node_name)
-    total = rank = None
-    if scores is not None and scored_at is not None:
-        totals = np.asarray(scores.totals)
-        total = int(totals[scored_at])
-        rank = 1 + int(np.count_nonzero(totals > total))
-    return NodeDetail(
-        name=node_name,
-        feasible=all(verdict.status != "Rejected" for verdict in verdicts),
-        verdicts=tuple(verdicts),
-        total=total,
-        rank=rank,
-        scores=scores_at(scores, scored_at) if scores is not None and scored_at is not None else (),
-    )
+    is_feasible = all(verdict.status != "Rejected" for verdict in verdicts)
+    return NodeDetail(name=node_name, feasible=is_feasible, verdicts=tuple(verdicts), **_scored(scores, node_name))
+
+
+def recorded_detail(
+    outcome: FilterView, node_name: str, plugins: Iterable[str], scores: ScoreView | None
+) -> NodeDetail | None:
+    """What an attempt found out about a node; None if the node was not among those that it looked at.
+
+    A scheduling cycle asks no further plugin about a node that one has rejected.
+    """
+    position = outcome.nodes.position(node_name)
+    if position is None:
+        return None
+    status, is_feasible = outcome.status(position), bool(outcome.feasible[position])
+    # A search that has found enough nodes asks nobody about the others.
+    verdict = "Passed" if is_feasible or status is not None else "NotAsked"
+    verdicts = []
+    for plugin in plugins:
+        if status is not None and plugin == status.plugin:
+            verdicts.append(
+                PluginVerdict(plugin=plugin, point="Filter", status="Rejected", reasons=status.reasons)
+            )
+            verdict = "NotAsked"
+        else:
+            verdicts.append(PluginVerdict(plugin=plugin, point="Filter", status=verdict))
+    if status is not None and verdict != "NotAsked":
+        verdicts.append(
+            PluginVerdict(plugin=status.plugin, point="Extender", status="Rejected", reasons=status.reasons)
+        )
+    return NodeDetail(name=node_name, feasible=is_feasible, verdicts=tuple(verdicts), **_scored(scores, node_name))
+
+
+def _scored(scores: ScoreView | None, node_name: str) -> dict[str, Any]:
+    """The fields of a `NodeDetail` about the scores of a node."""
+    position = None if scores is None else scores.nodes.position(node_name)
+    if scores is None or position is None:
+        return {}
+    totals = np.asarray(scores.totals)
+    total = int(totals[position])
+    rank = 1 + int(np.count_nonzero(totals > total))
+    return {"total": total, "rank": rank, "scores": scores_at(scores, position)}
 
 
 def _is_pre_filtered(assessment: Assessment, position: int) -> bool:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import yaml
 
 from bayplan.explain.cluster_objects import ClusterObjects
 from bayplan.model import ObjectError
+
+#: What `bayplan capture` writes.
+SNAPSHOT_KIND: Final = "ClusterSnapshot"
+SNAPSHOT_VERSION: Final = "snapshot.bayplan.dev/v1"
 
 
 class ObjectFileError(Exception):
@@ -69,6 +73,9 @@ def _json_documents(text: str, where: str) -> list[Any]:
 def _flattened(document: Any, where: str) -> Iterator[Mapping[str, Any]]:
     if not isinstance(document, Mapping) or not isinstance(document.get("kind"), str):
         raise ObjectFileError(f"{where}: not a Kubernetes object: it has no kind")
+    if document["kind"] == SNAPSHOT_KIND:
+        yield from _snapshot_items(document, where)
+        return
     if not document["kind"].endswith("List") or "items" not in document:
         if not isinstance(document.get("metadata"), Mapping) or not document.get("apiVersion"):
             raise ObjectFileError(f"{where}: a {document['kind']} without apiVersion or metadata")
@@ -82,3 +89,16 @@ def _flattened(document: Any, where: str) -> Iterator[Mapping[str, Any]]:
     for item in items:
         typed = item if not isinstance(item, Mapping) or item.get("kind") else {**implied, **item}
         yield from _flattened(typed, where)
+
+
+def _snapshot_items(document: Mapping[str, Any], where: str) -> Iterator[Mapping[str, Any]]:
+    version, items = document.get("apiVersion"), document.get("items")
+    if version != SNAPSHOT_VERSION:
+        raise ObjectFileError(
+            f"{where}: a snapshot of the version {version!r}; this Bayplan reads {SNAPSHOT_VERSION}. Capture the "
+            "cluster again, or read it with the Bayplan that wrote it"
+        )
+    if not isinstance(items, list):
+        raise ObjectFileError(f"{where}: the items of the snapshot are not a list; was the file cut off?")
+    for item in items:
+        yield from _flattened(item, where)

@@ -17,12 +17,15 @@ from bayplan.explain.custom_remedies import larger_quota, smaller_gang
 from bayplan.explain.deletions import claim_users, crowding, deleting, repelling, repelling_labels
 from bayplan.explain.node_remedies import labelling, labelling_topology, uncordoning, untainting
 from bayplan.explain.pod_remedies import (
+    dropping_claims,
     dropping_ports,
     dropping_volumes,
     lowering,
     tolerating,
     tolerating_cordon,
+    without_gates,
 )
+from bayplan.explain.volume_remedies import creating_claims
 
 if TYPE_CHECKING:
     from bayplan.explain.assessment import Obstacle
@@ -70,18 +73,30 @@ class RemedyFinder:
                 yield from self._apart(obstacle, site)
             case "PodTopologySpread":
                 yield from self._spread(obstacle, site)
+            case "DynamicResources":
+                yield from dropping_claims(pod)
             case plugin if plugin in _VOLUMES:
                 yield from self._other_users()
                 yield from dropping_volumes(pod)
+
+    def before_queue(self, plugin: str) -> Iterator[Remedy]:
+        """Remedies for a rejection of PreEnqueue, before which no attempt is made."""
+        if plugin == "SchedulingGates":
+            yield without_gates(self._pod)
+        if plugin == "DynamicResources":
+            yield from dropping_claims(self._pod)
 
     def before_filter(self, status: Status) -> Iterator[Remedy]:
         """Remedies for a rejection of PreFilter, which is about all nodes."""
         pod, plugin = self._pod, status.plugin
         if plugin in _VOLUMES or not plugin:
+            yield from creating_claims(self._scheduler, pod)
             yield from self._other_users()
             yield from dropping_volumes(pod)
         if plugin == "NodeAffinity" or not plugin:
             yield from dropping_node_affinity(pod)
+        if plugin == "DynamicResources" or not plugin:
+            yield from dropping_claims(pod)
         if plugin == "CapacityScheduling":
             yield from larger_quota(self._scheduler, pod)
         if plugin == "Coscheduling":

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bayplan.cache.cache import on_node
 from bayplan.explain.changes import created
+from bayplan.explain.explainer import outcome_by_condition
 from bayplan.explain.explanation import (
     PendingGroup,
     PendingReport,
@@ -67,6 +68,9 @@ class PendingPods:
             ),
             key=lambda pod: (-pod.priority, pod.metadata.creation_timestamp or "", pod.key),
         )  # fmt: skip
+        if self._source.lacks_nodes:
+            groups = list(_by_condition(waiting))
+            return PendingReport(source=self._source, n_pending=len(waiting), groups=tuple(groups))
         with ExitStack() as stack:
             groups = list(self._groups(waiting, stack))
         return PendingReport(source=self._source, n_pending=len(waiting), groups=tuple(groups))
@@ -175,6 +179,14 @@ class PendingPods:
                 full.add(alike)
                 others.append(pod)
         return placed, others
+
+
+def _by_condition(waiting: Sequence[Pod]) -> Iterator[PendingGroup]:
+    """By what their scheduler says, where the nodes could not be read."""
+    by_message = _grouped(waiting, lambda pod: outcome_by_condition(pod).message)
+    for message, pods in by_message.items():
+        summary = f"{_pods(len(pods))}: nodes could not be read, so only what the scheduler says can be shown"
+        yield PendingGroup(summary=summary, pods=_references(pods), message=message)
 
 
 def _new_nodes(

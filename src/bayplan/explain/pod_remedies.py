@@ -19,6 +19,7 @@ TOLERATE: Final = 30.0
 LOWER_REQUEST: Final = 50.0
 DROP_PORT: Final = 60.0
 DROP_VOLUME: Final = 95.0
+DROP_CLAIM: Final = 95.0
 
 
 def is_condition_taint(taint: Taint) -> bool:
@@ -156,3 +157,29 @@ def _drop_volumes(manifest: dict[str, Any], names: Sequence[str]) -> None:
         {"name": each["name"], "emptyDir": {}} if each["name"] in names else each
         for each in manifest["spec"]["volumes"]
     ]
+
+
+# --- devices ----------------------------------------------------------------------------------------------
+
+
+def dropping_claims(pod: Pod) -> Iterator[Remedy]:
+    """Without one of its resource claims, and without all of them."""
+    names = [each.name for each in pod.spec.resource_claims]
+    for dropped in dict.fromkeys((name,) for name in names) | ({tuple(names): None} if len(names) > 1 else {}):
+        yield Remedy(
+            f"do without the resource claim{'s' if len(dropped) > 1 else ''} {joined(dropped)}",
+            DROP_CLAIM + 10.0 * (len(dropped) - 1),
+            POD,
+            edit_pod=partial(_drop_claims, names=dropped),
+            key=f"claims {dropped}",
+            notes=("the pod gets no device then",),
+        )
+
+
+def _drop_claims(manifest: dict[str, Any], names: Sequence[str]) -> None:
+    spec = manifest["spec"]
+    spec["resourceClaims"] = [each for each in spec["resourceClaims"] if each["name"] not in names]
+    for container in (*(spec.get("initContainers") or ()), *spec["containers"]):
+        resources = container.get("resources") or {}
+        if "claims" in resources:
+            resources["claims"] = [each for each in resources["claims"] if each["name"] not in names]

@@ -24,7 +24,6 @@ from bayplan.model import ElasticQuota, PersistentVolumeClaim, Pod, ResourceClai
 
 if TYPE_CHECKING:
     from bayplan.core import Profile, SchedulerCore
-    from bayplan.explain.what_if_scheduler import WhatIfScheduler
     from bayplan.observe.record import ExtenderAnswer
 
 _PREEMPTION: Final = "preemption: "
@@ -95,11 +94,11 @@ def preemption_of(detail: object, node_name: str, message: str) -> PreemptionAns
 # --- objects around the pod -------------------------------------------------------------------------------
 
 
-def gang_of(scheduler: WhatIfScheduler, pod: Pod) -> GangReport | None:
-    group = group_of(scheduler, pod)
+def gang_of(core: SchedulerCore, pod: Pod) -> GangReport | None:
+    group = group_of(core, pod)
     if group is None:
         return None
-    members = members_of(scheduler, group)
+    members = members_of(core, group)
     n_bound = sum(1 for member in members if member.node_name)
     return GangReport(
         name=group.key,
@@ -110,13 +109,11 @@ def gang_of(scheduler: WhatIfScheduler, pod: Pod) -> GangReport | None:
     )
 
 
-def quotas_of(scheduler: WhatIfScheduler, pod: Pod) -> tuple[QuotaReport, ...]:
-    quotas = [
-        each for each in scheduler.core.objects.lister(ElasticQuota).list() if each.namespace == pod.namespace
-    ]
+def quotas_of(core: SchedulerCore, pod: Pod) -> tuple[QuotaReport, ...]:
+    quotas = [each for each in core.objects.lister(ElasticQuota).list() if each.namespace == pod.namespace]
     if not quotas:
         return ()
-    used = used_in(scheduler, pod.namespace)
+    used = used_in(core, pod.namespace)
     return tuple(
         QuotaReport(
             name=quota.key,
@@ -134,8 +131,8 @@ def _quota_text(resource: str, used: int, most: int, requested: int) -> str:
     return f"{resource}: {amounts[0]} used, max {amounts[1]}, this pod {amounts[2]}"
 
 
-def volumes_of(scheduler: WhatIfScheduler, pod: Pod) -> tuple[VolumeReport, ...]:
-    objects = scheduler.core.objects
+def volumes_of(core: SchedulerCore, pod: Pod) -> tuple[VolumeReport, ...]:
+    objects = core.objects
     names = [
         volume.persistent_volume_claim.claim_name
         for volume in pod.spec.volumes

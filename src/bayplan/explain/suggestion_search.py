@@ -19,7 +19,6 @@ from bayplan.explain.explanation import SuggestedChange, Suggestion
 from bayplan.explain.new_nodes import new_node_drafts
 from bayplan.explain.obstacle_remedies import RemedyFinder
 from bayplan.explain.owners import changed_template
-from bayplan.explain.pod_remedies import without_gates
 from bayplan.explain.remedy import NotPossibleError, Remedy
 from bayplan.explain.sites import ObstructedNode, obstructed_nodes
 from bayplan.explain.what_if_scheduler import ObjectChange, WhatIfScheduler
@@ -35,6 +34,8 @@ MAX_TRIALS: Final = 400
 MAX_PER_NODE: Final = 12
 #: How many drafts that did not help are tried with more.
 MAX_SECOND: Final = 8
+#: How many remedies may be needed before the pod is let into the queue.
+MAX_OPENING: Final = 3
 #: What each further remedy of a combination costs besides its own price: one change is easier than two.
 COMBINED: Final = 5.0
 
@@ -94,29 +95,26 @@ class SuggestionSearch:
 
     def run(self) -> list[Suggestion]:
         """Verified suggestions, those that ask least first."""
-        for _ in self.steps() if self._n_wanted else ():
-            pass
-        return self.suggestions()
+        if self._n_wanted:
+            self._search()
+        return self._suggestions()
 
-    def steps(self) -> Iterator[None]:
-        """The search in steps, for callers that have something else to do in between."""
+    def _search(self) -> None:
         for base in self._bases():
             for draft in self._drafts(base):
                 if self._n_trials >= MAX_TRIALS:
                     return
                 self._try(draft)
-                yield
         if not self._found:
-            yield from self._second_round()
+            self._second_round()
 
-    def _second_round(self) -> Iterator[None]:
+    def _second_round(self) -> None:
         """A plugin may have another reason behind the one that it gives first: remove that as well."""
         for failed in sorted(self._failed, key=lambda draft: draft.cost)[:MAX_SECOND]:
             for draft in self._extended(failed):
                 self._try(draft)
-                yield
 
-    def suggestions(self) -> list[Suggestion]:
+    def _suggestions(self) -> list[Suggestion]:
         ranked = sorted(self._found.values(), key=lambda each: each[0].cost)
         needed: list[tuple[Draft, Suggestion]] = []
         for draft, suggestion in ranked:
@@ -134,19 +132,31 @@ class SuggestionSearch:
     # --- drafts -------------------------------------------------------------------------------------------
 
     def _bases(self) -> Iterator[tuple[Remedy, ...]]:
-        """Remedies without which no node is even looked at: none, or those of gates and of PreFilter."""
-        assessment = self._scheduler.assess(self._pod)
-        gates: tuple[Remedy, ...] = ()
-        if assessment.gate is not None:
-            if not self._pod.spec.scheduling_gates:
-                return
-            gates = (without_gates(self._pod),)
-        if assessment.pre_filter.is_success:
-            yield gates
+        """Remedies without which no node is even looked at: none, or those of PreEnqueue and of PreFilter."""
+        for opened in self._opened(()):
+            trial = self._trial(Draft(opened, None))
+            if trial is None:
+                continue
+            assessment = self._scheduler.assess(trial.pod)
+            if assessment.pre_filter.is_success:
+                yield opened
+                continue
+            finder = RemedyFinder(self._scheduler, trial.pod)
+            for remedy in sorted(finder.before_filter(assessment.pre_filter), key=lambda each: each.cost):
+                yield (*opened, remedy)
+
+    def _opened(self, remedies: tuple[Remedy, ...]) -> Iterator[tuple[Remedy, ...]]:
+        """*remedies*, with all that is needed besides to let the pod into the queue."""
+        trial = self._trial(Draft(remedies, None))
+        if trial is None:
             return
-        finder = RemedyFinder(self._scheduler, self._pod)
-        for remedy in sorted(finder.before_filter(assessment.pre_filter), key=lambda each: each.cost):
-            yield (*gates, remedy)
+        gate = self._scheduler.profile(trial.pod).plugins.pre_enqueue(trial.pod)
+        if gate is None:
+            yield remedies
+            return
+        for remedy in RemedyFinder(self._scheduler, trial.pod).before_queue(gate[0]):
+            if len(remedies) < MAX_OPENING:
+                yield from self._opened((*remedies, remedy))
 
     def _drafts(self, base: tuple[Remedy, ...]) -> Iterator[Draft]:
         trial = self._trial(Draft(base, None))

@@ -6,7 +6,7 @@ serves any number of questions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,8 +31,10 @@ class ObjectChange(NamedTuple):
 class WhatIfScheduler:
     """See the module docstring."""
 
-    def __init__(self, core: SchedulerCore) -> None:
+    def __init__(self, core: SchedulerCore, *, breathe: Callable[[], None] = lambda: None) -> None:
+        """*breathe* is called every few milliseconds, for those who have something else to do in between."""
         self.core = core
+        self.breathe = breathe
 
     @property
     def profiles(self) -> Mapping[str, Profile]:
@@ -42,14 +44,17 @@ class WhatIfScheduler:
         return self.core.profiles[pod.spec.scheduler_name]
 
     def decide(self, pod: Pod) -> Decision:
+        self.breathe()
         return self.core.decide(pod)
 
     def assess(self, pod: Pod) -> Assessment:
         """Every plugin's verdict about every node, also where an earlier plugin has rejected it."""
+        self.breathe()
         return assess(self.profile(pod), self.core.cache.snapshot(), pod)
 
     def feasible_nodes(self, pod: Pod) -> list[str]:
         """The nodes that the pod may be bound to: none if it is gated, or a plugin failed."""
+        self.breathe()
         profile = self.profile(pod)
         if profile.plugins.pre_enqueue(pod) is not None:
             return []

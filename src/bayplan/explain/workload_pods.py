@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from bayplan.explain.object_files import ObjectFileError
-from bayplan.model import KINDS, KubeObject, ObjectError, PersistentVolumeClaim, Pod, PriorityClass
+from bayplan.model import (
+    KINDS,
+    KubeObject,
+    ObjectError,
+    PersistentVolumeClaim,
+    Pod,
+    PriorityClass,
+    StorageClass,
+)
 
 #: Kind → the field with the number of its pods.
 _REPLICAS: Final = {
@@ -18,6 +26,10 @@ _REPLICAS: Final = {
     "Job": "parallelism",
 }
 WORKLOADS: Final = ("Pod", *_REPLICAS)
+_DEFAULT_CLASS: Final = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
 
 
 class Workload(NamedTuple):
@@ -29,6 +41,34 @@ class Workload(NamedTuple):
     claims: tuple[KubeObject, ...] = ()
 
 
+class AdmissionDefaults(NamedTuple):
+    """What the admission of an API server sets in new objects, as far as a scheduler reads it."""
+
+    priorities: Mapping[str, PriorityClass] = {}
+    #: Of claims that name none.
+    storage_class: str = ""
+
+    @classmethod
+    def of(cls, objects: Iterable[KubeObject]) -> AdmissionDefaults:
+        objects = list(objects)
+        priorities = {each.name: each for each in objects if isinstance(each, PriorityClass)}
+        classes = [
+            each
+            for each in objects
+            if isinstance(each, StorageClass)
+            and any(each.annotations.get(key) == "true" for key in _DEFAULT_CLASS)
+        ]
+        # Of several the newest, and of those the first by name.
+        classes.sort(key=lambda each: each.name)
+        classes.sort(key=lambda each: each.metadata.creation_timestamp or "", reverse=True)
+        return cls(priorities, classes[0].name if classes else "")
+
+    def in_claim(self, spec: Mapping[str, Any]) -> Mapping[str, Any]:
+        if self.storage_class and spec.get("storageClassName") is None:
+            return {**spec, "storageClassName": self.storage_class}
+        return spec
+
+
 def workload_name(manifest: Mapping[str, Any]) -> str:
     metadata = manifest.get("metadata") or {}
     return str(metadata.get("name") or metadata.get("generateName") or "unnamed").rstrip("-")
@@ -38,11 +78,13 @@ def is_workload(manifest: Mapping[str, Any]) -> bool:
     return manifest.get("kind") in WORKLOADS
 
 
-def other_object(manifest: Mapping[str, Any], namespace: str) -> KubeObject | None:
+def other_object(manifest: Mapping[str, Any], namespace: str, defaults: AdmissionDefaults) -> KubeObject | None:
     """An object that the workloads of the same file may need (a PodGroup, a claim); None if none reads it."""
     known = KINDS.get((str(manifest.get("apiVersion", "")), str(manifest.get("kind", ""))))
     if known is None or is_workload(manifest):
         return None
+    if known.type is PersistentVolumeClaim:
+        manifest = {**manifest, "spec": defaults.in_claim(manifest.get("spec") or {})}
     try:
         return known.type.from_dict(_named(manifest, namespace if known.namespaced else ""))
     except ObjectError as error:
@@ -52,7 +94,7 @@ def other_object(manifest: Mapping[str, Any], namespace: str) -> KubeObject | No
 def workload_of(
     manifest: Mapping[str, Any],
     namespace: str,
-    priorities: Mapping[str, PriorityClass],
+    defaults: AdmissionDefaults,
     *,
     names: Container[str] = (),
 ) -> Workload:
@@ -66,7 +108,7 @@ def workload_of(
     if not isinstance(spec, Mapping):
         raise ObjectFileError(f"{kind} {name}: it has no spec")
     if kind == "Pod":
-        return Workload(manifest, (_pod(manifest, name, namespace, priorities),))
+        return Workload(manifest, (_pod(manifest, name, namespace, defaults.priorities),))
     template = spec.get("template")
     if not isinstance(template, Mapping) or not isinstance(template.get("spec"), Mapping):
         raise ObjectFileError(f"{kind} {name}: it has no spec.template.spec")
@@ -78,10 +120,10 @@ def workload_of(
         n_pods = min(n_pods, spec["completions"])
     prefix = f"{name}-{kind.lower()}" if name in names else name
     pods = tuple(
-        _pod(_owned(template, manifest, number), f"{prefix}-{number}", namespace, priorities)
+        _pod(_owned(template, manifest, number), f"{prefix}-{number}", namespace, defaults.priorities)
         for number in range(n_pods)
     )
-    claims = tuple(_claims(spec, name, namespace, n_pods)) if kind == "StatefulSet" else ()
+    claims = tuple(_claims(spec, name, namespace, n_pods, defaults)) if kind == "StatefulSet" else ()
     return Workload(manifest, pods, claims)
 
 
@@ -110,12 +152,16 @@ def _owned(template: Mapping[str, Any], owner: Mapping[str, Any], number: int) -
     return made
 
 
-def _claims(spec: Mapping[str, Any], name: str, namespace: str, n_pods: int) -> Iterator[KubeObject]:
+def _claims(
+    spec: Mapping[str, Any], name: str, namespace: str, n_pods: int, defaults: AdmissionDefaults
+) -> Iterator[KubeObject]:
     for template in spec.get("volumeClaimTemplates") or ():
         for number in range(n_pods):
             own = f"{template['metadata']['name']}-{name}-{number}"
             metadata = {"name": own, "namespace": namespace, "uid": f"new/{namespace}/{own}"}
-            yield PersistentVolumeClaim.from_dict({"metadata": metadata, "spec": template.get("spec") or {}})
+            yield PersistentVolumeClaim.from_dict(
+                {"metadata": metadata, "spec": defaults.in_claim(template.get("spec") or {})}
+            )
 
 
 def _pod(manifest: Mapping[str, Any], name: str, namespace: str, priorities: Mapping[str, PriorityClass]) -> Pod:

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from bayplan.framework.verdict import FilterOutcome, IntArray
     from bayplan.framework.watched_objects import Informers
     from bayplan.model import KubeObject, Pod
-    from bayplan.observe.instruments import Counter, Gauge, Histogram
+    from bayplan.observe.instruments import Counter as Counter
+    from bayplan.observe.instruments import Gauge as Gauge
+    from bayplan.observe.instruments import Histogram as Histogram
     from bayplan.release import Release
 
 K = TypeVar("K", bound="KubeObject")
@@ -94,6 +96,9 @@ class Client(Protocol):
         self, method: str, path: str, body: object | None = None, *, content_type: str | None = None
     ) -> dict[str, Any]:
         """Any request; a PATCH is a merge patch unless *content_type* says otherwise."""
+
+    async def get_protobuf(self, path: str) -> bytes:
+        """An object in protobuf, which keeps every byte of what it was created with; JSON does not."""
 
     async def bind(self, pod: Pod, node_name: str) -> None: ...
 

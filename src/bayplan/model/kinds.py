@@ -10,7 +10,7 @@ from bayplan.model.node import Namespace, Node
 from bayplan.model.persistent_volumes import PersistentVolume, PersistentVolumeClaim
 from bayplan.model.pod import Pod
 from bayplan.model.resource_claims import DeviceClass, ResourceClaim, ResourceClaimTemplate
-from bayplan.model.resource_slices import ResourceSlice
+from bayplan.model.resource_slices import DeviceTaintRule, ResourceSlice
 from bayplan.model.small_kinds import ConfigMap, Event, Lease, Secret
 from bayplan.model.storage import CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment
 from bayplan.model.workloads import (
@@ -66,6 +66,7 @@ _TYPES: Final[tuple[type[KubeObject], ...]] = (
     ResourceClaimTemplate,
     ResourceSlice,
     DeviceClass,
+    DeviceTaintRule,
 )
 
 

@@ -1,4 +1,4 @@
-"""ResourceSlice: the devices that a driver offers in a pool, and the counters that they share."""
+"""ResourceSlice and DeviceTaintRule: the devices that a driver offers in a pool, and taints that are added."""
 
 from typing import ClassVar
 
@@ -121,3 +121,29 @@ class ResourceSlice(KubeObject, frozen=True, kw_only=True):
     NAMESPACED: ClassVar[bool] = False
 
     spec: ResourceSliceSpec = ResourceSliceSpec()
+
+
+class DeviceTaintSelector(ApiStruct, frozen=True, kw_only=True):
+    """Devices to which a rule applies: those with everything that is given."""
+
+    driver: str | None = None
+    pool: str | None = None
+    device: str | None = None
+
+
+class DeviceTaintRuleSpec(ApiStruct, frozen=True, kw_only=True):
+    """A taint and its devices; without a selector there are none."""
+
+    device_selector: DeviceTaintSelector | None = None
+    taint: Taint = Taint()
+
+
+class DeviceTaintRule(KubeObject, frozen=True, kw_only=True):
+    """Adds a taint to all devices that it selects, as if their driver had published it."""
+
+    KIND: ClassVar[str] = "DeviceTaintRule"
+    API_VERSION: ClassVar[str] = "resource.k8s.io/v1"
+    PLURAL: ClassVar[str] = "devicetaintrules"
+    NAMESPACED: ClassVar[bool] = False
+
+    spec: DeviceTaintRuleSpec = DeviceTaintRuleSpec()

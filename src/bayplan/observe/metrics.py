@@ -27,6 +27,12 @@ _POINT: Final = exponential(0.0001, 2, 12)
 _PLUGIN: Final = exponential(0.00001, 1.5, 20)
 _LONG: Final = exponential(0.01, 2, 20)
 _REQUEST: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
+#: In the texts of releases that count pod groups.
+_POD_GROUPS: Final = (
+    "; 'incomplete' means number of pods in incompletePodGroupPods; 'pending' means number of pods in "
+    "pendingPodGroupPods"
+)
+_BY_POD: Final = " for preemption initiated by a single pod"
 
 AnyFamily = Family[Number] | Family[Distribution]
 
@@ -37,6 +43,7 @@ class SchedulerFamilies:
     def __init__(self, release: Release = DEFAULT) -> None:
         counts_entities = release.facts.counts_entities
         since_entities = BETA if counts_entities else ALPHA
+        unschedulable = "unschedulableEntities" if counts_entities else "unschedulablePods"
         # --- attempts -----------------------------------------------------------------------------
         self.schedule_attempts_total = Counter(
             "scheduler_schedule_attempts_total",
@@ -76,7 +83,7 @@ class SchedulerFamilies:
         )
         self.pod_scheduled_after_flush_total = Counter(
             "scheduler_pod_scheduled_after_flush_total",
-            "Number of pods that were successfully scheduled after being flushed from unschedulablePods due to "
+            f"Number of pods that were successfully scheduled after being flushed from {unschedulable} due to "
             "timeout. This metric helps detect potential queueing hint misconfigurations or event handling "
             "issues.",
             stability=ALPHA,
@@ -128,9 +135,10 @@ class SchedulerFamilies:
         self.pending_pods = Gauge(
             "scheduler_pending_pods",
             "Number of pending pods, by the queue type. 'active' means number of pods in activeQ; 'backoff' means "
-            "number of pods in backoffQ; 'unschedulable' means number of pods in unschedulablePods that the "
+            f"number of pods in backoffQ; 'unschedulable' means number of pods in {unschedulable} that the "
             "scheduler attempted to schedule and failed; 'gated' is the number of unschedulable pods that the "
-            "scheduler never attempted to schedule because they are gated.",
+            "scheduler never attempted to schedule because they are gated"
+            f"{_POD_GROUPS if counts_entities else ''}.",
             "queue",
             stability=STABLE,
         )
@@ -143,15 +151,20 @@ class SchedulerFamilies:
         )
         self.queued_entities = Gauge(
             "scheduler_queued_entities",
-            "Number of queued scheduling entities by the queue type, and by their own: 'pod' for pods that are in "
-            "no group, or 'podgroup'.",
+            "Number of queued scheduling entities ('pod' or 'podgroup'; 'pod' stands for individual pods that are "
+            "not members of any podgroup) by the queue type. 'active' means number of entities in activeQ; "
+            "'backoff' means number of entities in backoffQ; 'unschedulable' means number of entities in "
+            "unschedulableEntities that the scheduler attempted to schedule and failed; 'gated' is the number of "
+            "unschedulable entities that the scheduler never attempted to schedule because they are gated.",
             "queue",
             "type",
             stability=ALPHA,
         )
         self.queue_incoming_entities_total = Counter(
             "scheduler_queue_incoming_entities_total",
-            "Number of scheduling entities that were added to a queue, by event, queue type and entity type.",
+            "Number of scheduling entities added to scheduling queues by event, queue type, and entity type. "
+            "Entity types are either 'pod' (for individual pods that are not members of any podgroup) or "
+            "'podgroup'.",
             "queue",
             "event",
             "type",
@@ -187,7 +200,7 @@ class SchedulerFamilies:
         )
         self.preemption_victims = Histogram(
             "scheduler_preemption_victims",
-            "Number of selected preemption victims",
+            f"Number of selected preemption victims{_BY_POD if counts_entities else ''}",
             buckets=exponential(1, 2, 7),
             stability=STABLE,
         )
@@ -242,7 +255,8 @@ class SchedulerFamilies:
 class ProcessFamilies:
     """The metrics that every Kubernetes component has."""
 
-    def __init__(self) -> None:
+    def __init__(self, release: Release = DEFAULT) -> None:
+        self._hides_informers = not release.facts.exposes_informers
         self.build_info = Gauge(
             "kubernetes_build_info",
             "A metric with a constant '1' value labeled by major, minor, git version, git commit, git tree state, "
@@ -290,6 +304,18 @@ class ProcessFamilies:
             stability=ALPHA,
         )
         self.workqueue_depth = Gauge("workqueue_depth", "Current depth of workqueue", "name", stability=BETA)
+        self.informer_store_resource_version = Gauge(
+            "informer_store_resource_version",
+            "The 15 least significant digits of the resource version of the store.",
+            "name",
+            "group",
+            "version",
+            "resource",
+            stability=ALPHA,
+        )
 
     def all(self) -> list[AnyFamily]:
-        return list(vars(self).values())
+        """The exposed ones."""
+        families = [each for each in vars(self).values() if isinstance(each, Family)]
+        hidden = (self.informer_store_resource_version,) if self._hides_informers else ()
+        return [each for each in families if each not in hidden]

@@ -195,6 +195,7 @@ class SchedulerMetrics:
     ) -> None:
         """*now* is the scheduler's clock, which the timestamps of queued pods are from."""
         self.families = SchedulerFamilies(release)
+        self._event_label = release.facts.event_label
         self._pod_group_queues = POD_GROUP_QUEUES if release.facts.counts_entities else ()
         self._now = now
         self._rng = rng
@@ -278,10 +279,11 @@ class SchedulerMetrics:
             number.value += 1
 
     def _queue_counters(self, queue: str, event: str) -> tuple[Number, ...]:
-        of_pods = self.families.queue_incoming_pods_total.labels(queue, event)
-        if event not in ENTITY_EVENTS:
+        label = self._event_label(event)
+        of_pods = self.families.queue_incoming_pods_total.labels(queue, label)
+        if label not in ENTITY_EVENTS:
             return (of_pods,)
-        return of_pods, self.families.queue_incoming_entities_total.labels(queue, event, "pod")
+        return of_pods, self.families.queue_incoming_entities_total.labels(queue, label, "pod")
 
     def rejector_counted(self, plugin: str, profile: str, change: int) -> None:
         self.families.unschedulable_pods.labels(plugin, profile).inc(change)
@@ -289,7 +291,8 @@ class SchedulerMetrics:
     def event_handled(self, event: str, seconds: float) -> None:
         distribution = self._events.get(event)
         if distribution is None:
-            distribution = self._events[event] = self.families.event_handling_duration.labels(event)
+            label = self._event_label(event)
+            distribution = self._events[event] = self.families.event_handling_duration.labels(label)
         distribution.observe(seconds)
 
     # --- at a scrape ------------------------------------------------------------------------------
@@ -319,5 +322,5 @@ class SchedulerMetrics:
         for _, number in self.families.inflight_events:
             number.set(0)
         for event, count in in_flight.items():
-            self.families.inflight_events.labels(event).set(count)
+            self.families.inflight_events.labels(self._event_label(event)).set(count)
         self.families.goroutines.labels("binding").set(n_binding)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from prometheus_client import ProcessCollector
 
@@ -12,12 +13,21 @@ from bayplan.observe.metrics import ProcessFamilies
 from bayplan.release import DEFAULT, Release
 from bayplan.version import __version__
 
+#: upstream uses this name for the informers of the scheduler.
+INFORMER_NAME: Final = "kube-scheduler"
+#: upstream adds an s to the kind, whatever its plural; queries have it this way.
+_PLURALS: Final = {
+    "csistoragecapacities": "csistoragecapacitys",
+    "deviceclasses": "deviceclasss",
+    "storageclasses": "storageclasss",
+}
+
 
 class ProcessMetrics:
     """Implements `client.transport.RequestObserver`."""
 
     def __init__(self, release: Release = DEFAULT) -> None:
-        self.families = ProcessFamilies()
+        self.families = ProcessFamilies(release)
         self._responses: dict[tuple[str, str, int | None], tuple[Number, Distribution]] = {}
         for name, stage, enabled in release.feature_gates():
             self.families.feature_enabled.labels(name, stage).set(int(enabled))
@@ -56,6 +66,20 @@ class ProcessMetrics:
         for result, count in counts.items():
             self.families.events_total.labels(result).set(count)
 
+    def set_store_versions(self, versions: Iterable[tuple[str, str]]) -> None:
+        """*versions*: the path of each watched resource, and the resourceVersion up to which it is known."""
+        for path, version in versions:
+            if version.isdecimal():
+                gauge = self.families.informer_store_resource_version.labels(INFORMER_NAME, *_resource(path))
+                gauge.set(int(version[-15:]))
+
     def set_depths(self, depths: Mapping[str, int]) -> None:
         for name, depth in depths.items():
             self.families.workqueue_depth.labels(name).set(depth)
+
+
+def _resource(path: str) -> tuple[str, str, str]:
+    """Group, version and name of `/api/v1/pods` or `/apis/apps/v1/namespaces/a/deployments`."""
+    _, root, *parts = path.split("/")
+    group = parts.pop(0) if root == "apis" else ""
+    return group, parts[0], _PLURALS.get(parts[-1], parts[-1])

@@ -38,6 +38,9 @@ class FilterView(Protocol):
     def merged(self) -> SharedStorage | None:
         """The storage of the masks, if they are shared."""
 
+    def status(self, position: int) -> Any | None:
+        """Why the node at *position* was rejected; None if it passed."""
+
 
 class ScoreView(Protocol):
     """The result of Score: the framework's ScoreOutcome, or a `CompactScores`."""
@@ -91,6 +94,19 @@ class Footprint(NamedTuple):
     shared: Sequence[SharedStorage]
 
 
+class AttemptMessage:
+    """Why a pod has no node, or was not bound to it: the text of its condition.
+
+    This may be known long after the attempt. What is on its way to a node has this part of the record alone, so
+    that thousands of pods in flight do not keep as many columns of scores.
+    """
+
+    __slots__ = ("text",)
+
+    def __init__(self) -> None:
+        self.text = ""
+
+
 class Record:
     """One attempt to schedule one pod."""
 
@@ -100,7 +116,7 @@ class Record:
         "_step_start",
         "extenders",
         "filter",
-        "message",
+        "late_message",
         "node_name",
         "pod_key",
         "pod_uid",
@@ -117,8 +133,7 @@ class Record:
         self.pod_uid = pod_uid
         self.profile_name = profile_name
         self.node_name = ""
-        #: Why there is no node, or why the pod was not bound to it: the text of the pod's condition.
-        self.message = ""
+        self.late_message = AttemptMessage()
         self.filter: FilterView | None = None
         self.scores: ScoreView | None = None
         #: The details of preemption, if it ran.
@@ -132,6 +147,15 @@ class Record:
         self.seconds = 0.0
         self._step = ""
         self._start = self._step_start = perf_counter()
+
+    @property
+    def message(self) -> str:
+        """Why there is no node, or why the pod was not bound to it: the text of the pod's condition."""
+        return self.late_message.text
+
+    @message.setter
+    def message(self, text: str) -> None:
+        self.late_message.text = text
 
     @property
     def age_seconds(self) -> float:
@@ -268,11 +292,13 @@ class Ring:
     def __init__(self, max_bytes: int = 32 * 1024 * 1024) -> None:
         self._max_bytes = max_bytes
         self._n_bytes = 0
-        #: Each with its footprint when it was added.
-        self._records: deque[tuple[Record, Footprint]] = deque()
+        #: Each with its footprint when it was added, and the number of the record before it of the same pod.
+        self._records: deque[tuple[Record, Footprint, int]] = deque()
         #: Storage → how many records share it.
         self._n_sharing: dict[SharedStorage, int] = {}
         self._last: CompactScores | None = None
+        #: Pod key → the number of its latest record, counted from the first one ever added.
+        self._latest: dict[str, int] = {}
         #: How many records have been added, dropped ones included.
         self.n_added = 0
 
@@ -282,7 +308,8 @@ class Ring:
         if isinstance(record.scores, CompactScores):
             self._last = record.scores
         footprint = record.footprint()
-        self._records.append((record, footprint))
+        self._records.append((record, footprint, self._latest.get(record.pod_key, -1)))
+        self._latest[record.pod_key] = self.n_added
         self.n_added += 1
         self._n_bytes += footprint.n_bytes
         for storage in footprint.shared:
@@ -294,7 +321,10 @@ class Ring:
             self._drop_oldest()
 
     def _drop_oldest(self) -> None:
-        _, footprint = self._records.popleft()
+        number = self.n_added - len(self._records)
+        record, footprint, _ = self._records.popleft()
+        if self._latest[record.pod_key] == number:
+            del self._latest[record.pod_key]
         self._n_bytes -= footprint.n_bytes
         for storage in footprint.shared:
             n_sharing = self._n_sharing[storage] - 1
@@ -308,8 +338,11 @@ class Ring:
         return next(self.history(pod_key), None)
 
     def history(self, pod_key: str) -> Iterator[Record]:
-        """The attempts at one pod, the latest first."""
-        return (record for record, _ in reversed(self._records) if record.pod_key == pod_key)
+        """The attempts at one pod, the latest first; found without looking through those at others."""
+        number = self._latest.get(pod_key, -1)
+        while number >= self.n_added - len(self._records):
+            record, _, number = self._records[number - self.n_added]
+            yield record
 
     def since(self, n_seen: int) -> list[Record]:
         """The records added after the first *n_seen*, without those that were dropped."""
@@ -321,7 +354,7 @@ class Ring:
         return self._n_bytes
 
     def __iter__(self) -> Iterator[Record]:
-        return (record for record, _ in self._records)
+        return (record for record, _, _ in self._records)
 
     def __len__(self) -> int:
         return len(self._records)

@@ -3,22 +3,24 @@
 Everyone sees what the API server lets them read: of a namespace whose pods they may not read, nothing.
 
 Requests arrive in the thread of the endpoints. What they ask about changes in the thread of the scheduler, so they
-are answered there; only the question what a visitor may see goes back.
+are answered there; only the question what a visitor may see goes back. What-ifs are tried on a copy, one question
+at a time, beside the scheduler's thread.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
 from bayplan.explain.live_answers import LiveAnswers
 from bayplan.explain.live_copy import LiveCopy
+from bayplan.explain.pending_pods import PendingPods
 from bayplan.explain.suggestion_search import SuggestionSearch
-from bayplan.explain.visibility import namespaces_in, redacted
+from bayplan.explain.visibility import Hidden, namespaces_in, redacted, redacted_report, suggestions_in
+from bayplan.process.pace import Pace
 from bayplan.server.http_endpoints import (
     EndpointRequest,
     Inspection,
@@ -32,16 +34,20 @@ if TYPE_CHECKING:
     from aiohttp import web
 
     from bayplan.config import Loaded
-    from bayplan.explain.explanation import Explanation, Suggestion
+    from bayplan.explain.explanation import Explanation, PendingReport
+    from bayplan.explain.what_if_scheduler import WhatIfScheduler
     from bayplan.framework import Clock, Registry
     from bayplan.model import Pod
     from bayplan.process.observability import SchedulerThread
     from bayplan.shell.service import SchedulerService
 
+T = TypeVar("T")
+
 ROOT: Final = "/explain"
-#: A question takes at most this long of the loop at a time, and then lets the scheduler go on for as long.
-SLICE_SECONDS: Final = 0.002
-MAX_SUGGESTIONS: Final = 20
+#: As many as `bayplan explain --suggestions` takes.
+MAX_SUGGESTIONS: Final = 50
+#: How many items of a list are made at a time.
+_PER_STEP: Final = 50
 
 
 class Inspections:
@@ -59,14 +65,19 @@ class Inspections:
         self._service = service
         self._thread = thread
         self._answers = LiveAnswers(service.core, service.records)
-        self._new_copy: Callable[[], LiveCopy] = lambda: LiveCopy(service.core, loaded, registry, clock)
-        #: Made when somebody asks for suggestions for the first time.
+        self._pace = Pace(lambda: service.core.queue.has_ready)
+        self._new_copy: Callable[[], LiveCopy] = lambda: LiveCopy(
+            service.core, loaded, registry, clock, breathe=self._pace.breathe
+        )
+        #: Made when somebody asks for what-ifs for the first time.
         self._copy: LiveCopy | None = None
+        #: Held by the question that uses the copy.
         self._lock = asyncio.Lock()
 
     def handlers(self) -> Mapping[str, Inspection]:
         handlers: dict[str, Inspection] = {
             f"{ROOT}/pod": self._pod,
+            f"{ROOT}/pending": self._pending,
             f"{ROOT}/queue": self._queue,
             f"{ROOT}/nominations": self._nominations,
             f"{ROOT}/waiting": self._waiting,
@@ -88,41 +99,50 @@ class Inspections:
             return status_response(400, "BadRequest", f"suggestions must be a number up to {MAX_SUGGESTIONS}")
         if not await visitor.may("get", "pods", namespace):
             return status_response(403, "Forbidden", f'you may not get pods in the namespace "{namespace}"')
-        pod = self._service.core.pods.get(f"{namespace}/{name}")
+        core, node = self._service.core, _one(request, "node")
+        pod = core.pods.get(f"{namespace}/{name}")
         if pod is None:
             return status_response(404, "NotFound", f'pods "{name}" not found')
-        explanation = self._answers.explain(pod)
-        if int(wanted) and not pod.node_name:
-            suggestions = await self._suggestions(pod, int(wanted))
-            explanation = msgspec.structs.replace(explanation, suggestions=tuple(suggestions))
-        explanation = await self._visible(explanation, visitor)
-        return encoded_response(msgspec.json.encode(explanation))
+        if node and core.cache.snapshot().node(node) is None:
+            return status_response(404, "NotFound", f'nodes "{node}" not found')
+        explanation = self._answers.explain(pod, node=node)
+        if int(wanted) and not pod.node_name and pod.spec.scheduler_name in core.profiles:
+            found = await self._ask_copy(
+                lambda scheduler: SuggestionSearch(scheduler, pod, n_wanted=int(wanted)).run()
+            )
+            explanation = msgspec.structs.replace(explanation, suggestions=tuple(found))
+        hidden = await _hidden(explanation, namespace, visitor)
+        return encoded_response(msgspec.json.encode(redacted(explanation, hidden)))
 
-    async def _suggestions(self, pod: Pod, n_wanted: int) -> list[Suggestion]:
-        if pod.spec.scheduler_name not in self._service.core.profiles:
-            return []
+    async def _ask_copy(self, question: Callable[[WhatIfScheduler], T]) -> T:
+        """The answer of a copy of the scheduler as it is now; one question at a time."""
         async with self._lock:
             if self._copy is None:
                 self._copy = self._new_copy()
-            await _in_slices(self._copy.steps())
-            search = SuggestionSearch(self._copy.scheduler, pod, n_wanted=n_wanted)
-            await _in_slices(search.steps())
-        return search.suggestions()
+            await self._pace.in_slices(self._copy.steps())
+            scheduler = self._copy.scheduler
+            return await self._pace.aside(lambda: question(scheduler))
 
-    @staticmethod
-    async def _visible(explanation: Explanation, visitor: Visitor) -> Explanation:
-        others = sorted(namespaces_in(explanation))
-        if not others or await visitor.may("list", "pods"):
-            return explanation
-        hidden = [each for each in others if not await visitor.may("list", "pods", each)]
-        return redacted(explanation, hidden)
+    # --- all that wait ------------------------------------------------------------------------------------
+
+    async def _pending(self, request: EndpointRequest, visitor: Visitor) -> web.Response:
+        namespace = _one(request, "namespace")
+        if not await visitor.may("list", "pods", namespace):
+            where = f'in the namespace "{namespace}"' if namespace else "in all namespaces; name one"
+            return status_response(403, "Forbidden", f"you may not list pods {where}")
+        source = self._answers.source()
+        report = await self._ask_copy(lambda scheduler: PendingPods(scheduler, source).report(namespace or None))
+        hidden = await _hidden(report, namespace, visitor)
+        return encoded_response(msgspec.json.encode(redacted_report(report, hidden)))
 
     # --- what the scheduler has ---------------------------------------------------------------------------
 
     async def _queue(self, request: EndpointRequest, visitor: Visitor) -> web.Response:
         queue = self._service.core.queue
         pods = await _readable((info.pod for info in queue.waiting()), visitor)
-        items = [{**_named(pod), **_fields(self._answers.queue_state(pod))} for pod in pods]
+        items: list[dict[str, Any]] = []
+        steps = ({**_named(pod), **_fields(self._answers.queue_state(pod))} for pod in pods)
+        await self._pace.in_slices(_collecting(steps, items))
         return json_response({"counts": queue.counts()._asdict(), "pods": items})
 
     async def _nominations(self, request: EndpointRequest, visitor: Visitor) -> web.Response:
@@ -147,15 +167,21 @@ class Inspections:
     async def _nodes(self, request: EndpointRequest, visitor: Visitor) -> web.Response:
         if not await visitor.may("list", "nodes"):
             return status_response(403, "Forbidden", "you may not list nodes")
-        items = [
+        items: list[dict[str, Any]] = []
+        cache = self._service.core.cache
+        names = cache.snapshot().nodes.names.tolist()
+        # The nodes may change between two slices, so each is looked up when it is its turn.
+        found = (info for name in names if (info := cache.snapshot().node(name)) is not None)
+        steps = (
             {
                 "name": info.name,
                 "pods": len(info.pods),
                 "allocatable": {name: int(amount) for name, amount in info.allocatable.items()},
                 "requested": {name: int(amount) for name, amount in info.requested.items()},
             }
-            for info in self._service.core.cache.snapshot().nodes
-        ]
+            for info in found
+        )
+        await self._pace.in_slices(_collecting(steps, items))
         return json_response({"nodes": items})
 
 
@@ -197,13 +223,21 @@ async def _readable(pods: Iterable[Pod], visitor: Visitor) -> list[Pod]:
     return [pod for pod in found if pod.namespace in allowed]
 
 
-async def _in_slices(steps: Iterator[None]) -> None:
-    """Take all *steps*, and let everything else run in between."""
-    start = perf_counter()
-    for _ in steps:
-        if perf_counter() - start > SLICE_SECONDS:
-            await asyncio.sleep(SLICE_SECONDS)
-            start = perf_counter()
+async def _hidden(answer: Explanation | PendingReport, own: str, visitor: Visitor) -> Hidden:
+    """What of *answer*, which is about pods of the namespace *own*, the visitor may not see."""
+    others = sorted(namespaces_in(answer) - {own})
+    if others and await visitor.may("list", "pods"):
+        others = []
+    namespaces = [each for each in others if not await visitor.may("list", "pods", each)]
+    hides_nodes = bool(suggestions_in(answer)) and not await visitor.may("list", "nodes")
+    return Hidden(frozenset(namespaces), nodes=hides_nodes)
+
+
+def _collecting(values: Iterable[T], into: list[T]) -> Iterator[None]:
+    for number, value in enumerate(values):
+        into.append(value)
+        if number % _PER_STEP == 0:
+            yield
 
 
 def _one(request: EndpointRequest, name: str) -> str:

@@ -62,6 +62,7 @@ class Observability:
             service.refresh_metrics()
             self.process.set_depths({"events": broadcaster.n_queued})
             self.process.set_events(asdict(broadcaster.counts))
+            self.process.set_store_versions(service.informers.store_versions())
             elector = election()
             if elector is not None:
                 self.process.set_leading(LEASE_METRIC_NAME, elector.is_leader())

@@ -340,7 +340,7 @@ class SchedulingQueue:
         self._active.add(info)
         self._observer.pod_queued("active", label)
         if log.verbosity >= 5:
-            _log_move(info, "Active", label)
+            _log_move(info, "Active", self._facts.event_label(label))
         self._on_ready()
         return True
 
@@ -353,7 +353,7 @@ class SchedulingQueue:
         self._backoff.add(info)
         self._observer.pod_queued("backoff", label)
         if log.verbosity >= 5:
-            _log_move(info, "Backoff", label)
+            _log_move(info, "Backoff", self._facts.event_label(label))
         self._on_ready()
         return True
 
@@ -363,7 +363,7 @@ class SchedulingQueue:
         if self._unschedulable.put(info):
             self._observer.pod_queued("unschedulable", label)
             if log.verbosity >= 5:
-                _log_move(info, "Unschedulable", label)
+                _log_move(info, "Unschedulable", self._facts.event_label(label))
 
     def _run_pre_enqueue(self, info: QueuedPodInfo) -> bool:
         """Run the PreEnqueue plugins until one rejects the pod; False if the pod is gated now."""

@@ -46,7 +46,7 @@ class PodOrder:
 def order_of(plugin: Plugin) -> PodOrder:
     """The order of a QueueSort plugin, which has either `sort_key` or `less`.
 
-    Where the plugin raises, the pod goes behind the others, or two pods count as equal.
+    Where the plugin raises or the key is NaN, the pod goes behind the others, or two pods count as equal.
     """
     key: SortKey
     if defines(plugin, "sort_key"):
@@ -63,7 +63,12 @@ def by_priority(info: QueuedPodInfo) -> tuple[int, float]:
 
 def _guarded_key(sort_key: SortKey, plugin_name: str, info: QueuedPodInfo) -> tuple[int, Any]:
     try:
-        return 0, sort_key(info)
+        key = sort_key(info)
+        # Comparing with NaN raises nothing: it would leave the other pods in disorder.
+        for part in key if isinstance(key, tuple) else (key,):
+            if isinstance(part, float) and part != part:
+                raise ValueError(f"sort_key returned {key!r:.80}: NaN has no place in an order")
+        return 0, key
     except BaseException as error:
         contain(error)
         logger.exception("Plugin raised: plugin=%s point=QueueSort pod=%s", plugin_name, info.key)

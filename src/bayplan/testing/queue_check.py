@@ -82,13 +82,15 @@ def _sort_key_faults(plugin: Any, infos: list[QueuedPodInfo]) -> Iterator[str]:
             yield f"sort_key raised for the pod {info.pod.name}: {_told(error)}"
             return
     for (one, first), (other, second) in itertools.combinations(keys.items(), 2):
+        names = f"{one} ({first!r:.40}) and {other} ({second!r:.40})"
         try:
-            bool(first < second)
-            bool(second < first)
+            has_order = bool(first < second) or bool(second < first) or bool(first == second)
         except BaseException as error:
             contain(error)
-            names = f"{one} ({first!r:.40}) and {other} ({second!r:.40})"
             yield f"sort_key gives keys that cannot be compared, for the pods {names}: {_told(error)}"
+        else:
+            if not has_order:
+                yield f"sort_key gives keys without an order, neither smaller nor equal, for the pods {names}"
 
 
 def _less_faults(plugin: Any, infos: list[QueuedPodInfo]) -> Iterator[str]:

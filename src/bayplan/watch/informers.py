@@ -46,6 +46,10 @@ class Informer(Generic[T]):
         self.reflector: Reflector[T] = Reflector(source, resource, clock)
         self._objects = self.reflector.store.objects
         self.name = resource.name
+        self.path = resource.path
+
+    def __len__(self) -> int:
+        return len(self._objects)
 
     def get(self, name: str, namespace: str = "") -> T | None:
         return self._objects.get(f"{namespace}/{name}" if namespace else name)
@@ -155,6 +159,10 @@ class InformerFactory:
     def unsynced(self) -> Iterable[str]:
         """The names of the resources that have not been listed yet."""
         return [each.name for each in self._informers.values() if not each.reflector.synced.is_set()]
+
+    def store_versions(self) -> Iterable[tuple[str, str]]:
+        """The path of each resource, and the resourceVersion up to which its objects are known."""
+        return [(each.path, each.reflector.resource_version) for each in self._informers.values()]
 
     async def wait_failed(self) -> InformerFailure:
         """Return when a reflector has ended. That is a bug: errors of the server end none."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from tests.integration.cluster.cluster_driver import ClusterDriver, phases, run_on_cluster
 
@@ -128,5 +130,26 @@ def test_a_budget_allows_an_eviction_only_while_enough_pods_are_left() -> None:
         await driver.patch("policy/v1", "poddisruptionbudgets", "web", {"spec": {"minAvailable": 2}})
         await driver.until(lambda: allows(1))
         await driver.client.request("POST", path, eviction)
+
+    run_on_cluster(scenario)
+
+
+def test_a_lease_is_renewed_in_time_whatever_changes() -> None:
+    """Thousands of nodes change several times while they start: a renewal at each change would slow that down."""
+
+    async def scenario(driver: ClusterDriver) -> None:
+        async def version() -> str:
+            lease = await driver.get("coordination.k8s.io/v1", "leases", "node-1", "kube-node-lease")
+            return str(lease["metadata"]["resourceVersion"])
+
+        await asyncio.sleep(2)
+        first = await version()
+        await driver.patch("v1", "nodes", "node-1", {"metadata": {"labels": {"a": "b"}}}, namespace="")
+        await asyncio.sleep(2)
+        assert await version() == first
+
+        await driver.delete("coordination.k8s.io/v1", "leases", "node-1", "kube-node-lease")
+        await asyncio.sleep(20)
+        assert await version() != first
 
     run_on_cluster(scenario)

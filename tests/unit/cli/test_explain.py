@@ -61,6 +61,11 @@ def test_text_in_a_file_has_no_colours() -> None:
     assert "\x1b" not in run("cpu", *CLUSTER).stdout
 
 
+def test_what_was_not_looked_for_is_not_missed() -> None:
+    """Without a search nobody knows whether a change would help."""
+    assert "No single change" not in run("cpu", "--suggestions", "0", *CLUSTER).stdout
+
+
 def test_wide_shows_the_changes() -> None:
     assert "    patch Node c-1\n" in run("cpu", "-o", "wide", *CLUSTER).stdout
 

@@ -23,9 +23,13 @@ from bayplan.release import DEFAULT
 from bayplan.scheduler import default_registry
 
 ROOT = Path(__file__).parents[3]
-SEEN: dict[str, dict[str, Any]] = json.loads(
-    (ROOT / "tests" / "parity" / "golden" / "surface-v1.36.4.json").read_text()
-)["flags"]
+RECORDED: dict[str, dict[str, dict[str, Any]]] = {
+    surface["version"]: surface["flags"]
+    for surface in map(
+        json.loads,
+        (file.read_text() for file in sorted((ROOT / "tests" / "parity" / "golden").glob("surface-*.json"))),
+    )
+}
 #: Where ours has another default, on purpose.
 OTHER_DEFAULTS = {"bind-address"}
 
@@ -50,15 +54,17 @@ def run(*arguments: str) -> tuple[int, str]:
 # --- the table ------------------------------------------------------------------------------------
 
 
-def test_table_has_the_flags_of_kube_scheduler() -> None:
+@pytest.mark.parametrize("release", RECORDED)
+def test_table_has_the_flags_of_kube_scheduler(release: str) -> None:
     """All of them, and no others."""
-    assert {*BY_NAME, "help", "version"} == set(SEEN)
+    assert {*BY_NAME, "help", "version"} == set(RECORDED[release])
 
 
+@pytest.mark.parametrize("release", RECORDED)
 @pytest.mark.parametrize("flag", FLAGS, ids=lambda flag: str(flag.name))
-def test_flag_is_as_recorded(flag: Flag) -> None:
+def test_flag_is_as_recorded(flag: Flag, release: str) -> None:
     """Its type, its default, whether it is deprecated; and what is not honoured has a reason."""
-    seen = SEEN[flag.name]
+    seen = RECORDED[release][flag.name]
 
     assert flag.kind == seen["type"]
     assert flag.deprecated == seen["deprecated"]

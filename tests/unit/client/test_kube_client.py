@@ -11,6 +11,7 @@ from bayplan.client import KubeClient
 from bayplan.client.errors import ApiError, ConflictError, NotFoundError
 from bayplan.client.transport import STRATEGIC_PATCH
 from bayplan.model import Condition, Pod
+from bayplan.model.wire_format import PROTOBUF
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.looptime]
 
@@ -35,6 +36,15 @@ async def test_client_patches_the_status_subresource() -> None:
     (sent,) = transport.sent
     assert (sent.method, sent.path) == ("PATCH", "/api/v1/namespaces/ns/pods/p/status")
     assert sent.content_type == STRATEGIC_PATCH
+
+
+async def test_an_object_can_be_read_in_protobuf() -> None:
+    transport = ScriptedTransport(ApiError(503), b"k8s\0object")
+    client = KubeClient(transport, LoopClock())
+    assert await client.get_protobuf("/api/v1/nodes/n") == b"k8s\0object"
+    assert [(sent.method, sent.path, sent.content_type) for sent in transport.sent] == [
+        ("GET", "/api/v1/nodes/n", PROTOBUF)
+    ] * 2
 
 
 async def test_delete_means_exactly_this_pod() -> None:

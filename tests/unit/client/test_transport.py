@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from bayplan.client import ApiError, AuthInfo, ClusterAccess, HttpTransport
 from bayplan.client.http1 import Http1Connection
 from bayplan.client.transport import AlpnProtocol, offered_protocols
 from bayplan.clock import SystemClock
+from bayplan.model.wire_format import PROTOBUF
 
 pytestmark = pytest.mark.asyncio
 
@@ -66,6 +68,17 @@ async def test_target_has_the_prefix_of_the_server_and_the_query() -> None:
         b"/k8s/clusters/c1/api/v1/pods?limit=500",
         b"/k8s/clusters/c1/api?watch=1&a=b+c",
     ]
+
+
+async def test_request_without_a_body_names_the_type_of_the_response() -> None:
+    async with server(lambda data: OK) as (address, requests):
+        transport = HttpTransport(ClusterAccess(address), SystemClock())
+        await transport.request_bytes("GET", "/x", content_type=PROTOBUF)
+        await transport.request_bytes("PUT", "/x", b"k8s\0", content_type=PROTOBUF)
+        await transport.close()
+    accepted = [re.search(rb"Accept: (.*)\r\n", data) for data in requests]
+    assert [each and each[1] for each in accepted] == [PROTOBUF.encode(), b"application/json"]
+    assert f"Content-Type: {PROTOBUF}".encode() in requests[1]
 
 
 async def test_every_response_is_observed() -> None:

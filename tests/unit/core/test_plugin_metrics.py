@@ -8,6 +8,7 @@ import pytest
 
 from bayplan.core.plugin_metrics import OwnMetrics, PluginMetrics
 from bayplan.framework import PluginError
+from bayplan.plugins.nodes.node_name import NodeName
 
 
 class Instance(NamedTuple):
@@ -45,6 +46,13 @@ def test_what_is_counted_is_scraped() -> None:
         'lights{colour="red"} 3.0',
         "lights_on_total 1.0",
     ]
+
+
+def test_built_in_plugins_have_metrics_of_kube_scheduler() -> None:
+    metrics = PluginMetrics()
+    OwnMetrics(metrics, Instance("NodeName", NodeName)).counter("scheduler_names_total", "Names.").labels().inc()
+
+    assert scraped(metrics) == ["scheduler_names_total 1.0"]
 
 
 def test_profiles_share_a_metric() -> None:

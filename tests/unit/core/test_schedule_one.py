@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from typing import Any
 
@@ -20,6 +21,7 @@ from bayplan.core.messages import (
 )
 from bayplan.framework import Status
 from bayplan.model import Pod
+from bayplan.observe.record import Record, Ring
 from bayplan.testing import make_node, make_pod
 
 POD = make_pod("p", cpu="1", metadata={"uid": "u"})
@@ -165,7 +167,28 @@ def test_a_failed_bind_frees_the_node(status: Status, reason: str, is_rejection:
     assert [each[0] for each in told(list(driver.core.take_instructions()))] == ["FailedScheduling", reason]
     assert (driver.cpu, driver.log[-1]) == (0, "unreserve")
     assert heard.calls[-1] == ("failed", is_rejection)
-    assert assumed.record.message == status.message
+    assert assumed.message.text == status.message
+
+
+def test_a_pod_on_its_way_keeps_no_columns() -> None:
+    """Binds may be thousands behind the decisions: the record of an attempt is for those who ask for it."""
+    driver = Driver()
+    binding = driver.start_binding(POD)
+
+    gc.collect()
+    kept = [each for each in gc.get_objects() if isinstance(each, Record) and each.pod_uid == POD.uid]
+
+    assert binding.assumed.pod.uid == POD.uid
+    assert kept == []
+
+
+def test_a_failed_bind_is_told_in_the_record() -> None:
+    records = Ring()
+    driver = Driver(options={"records": records})
+
+    driver.core.handle(BindingFailed(driver.start_binding(POD).assumed, Status.unschedulable("no")))
+
+    assert [record.message for record in records] == ["no"]
 
 
 def test_a_failed_bind_wakes_pods_that_did_not_fit() -> None:

@@ -11,6 +11,7 @@ from bayplan import Plugin, config
 from bayplan.core import SchedulerCore
 from bayplan.deployment.permissions import Rule, cluster_rules, lease_rules, namespace_rules
 from bayplan.model import ConfigMap, Secret
+from bayplan.release import DEFAULT, Release, release_named
 from bayplan.scheduler import default_registry, new_core
 
 WATCH = ("list", "watch")
@@ -45,8 +46,10 @@ def rules_of(
     return set(cluster_rules(core_of(plugins, args=args), controllers=controllers))
 
 
-def core_of(plugins: dict[str, object] | None = None, *, args: object = None) -> SchedulerCore:
-    registry = default_registry()
+def core_of(
+    plugins: dict[str, object] | None = None, *, args: object = None, release: Release = DEFAULT
+) -> SchedulerCore:
+    registry = default_registry(release=release)
     registry.add(ReadsParts)
     registry.add(ReadsFoos)
     registry.add(Evicts)
@@ -101,11 +104,6 @@ def test_no_plugin_needs_pods_and_nodes() -> None:
         ),
         pytest.param(
             "DynamicResources",
-            Rule("resource.k8s.io", ("deviceclasses", "resourceclaims", "resourceslices"), WATCH),
-            id="devices: what there is and who has it",
-        ),
-        pytest.param(
-            "DynamicResources",
             Rule("resource.k8s.io", ("resourceclaims",), ("create", "delete", "get", "update")),
             id="devices: claims are made, protected and deleted",
         ),
@@ -135,6 +133,19 @@ def test_a_plugin_brings_its_rule(plugin: str, rule: Rule) -> None:
         plugins["queueSort"] = {"enabled": [{"name": plugin}], "disabled": [{"name": "*"}]}
     assert rule in rules_of(plugins)
     assert rule not in rules_of(only())
+
+
+@pytest.mark.parametrize(
+    ("release", "resources"),
+    [
+        ("1.36", ("deviceclasses", "resourceclaims", "resourceslices")),
+        ("1.37", ("deviceclasses", "devicetaintrules", "resourceclaims", "resourceslices")),
+    ],
+)
+def test_devices_are_read_as_the_release_has_them(release: str, resources: tuple[str, ...]) -> None:
+    """What there is, who has it, and since 1.37 the rules that taint devices."""
+    rules = cluster_rules(core_of(only("DynamicResources"), release=release_named(release)))
+    assert Rule("resource.k8s.io", resources, WATCH) in rules
 
 
 def test_claims_given_back_evict_nobody() -> None:

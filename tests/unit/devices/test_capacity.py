@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.unit.devices.device_objects import DeviceStand, exactly, make_claim, make_device, make_slice
+from tests.unit.devices.device_objects import (
+    DRIVER,
+    DeviceStand,
+    all_devices,
+    exactly,
+    make_claim,
+    make_device,
+    make_slice,
+)
+
+from bayplan.devices import AllocationError, DeviceFeatures
+from bayplan.release import release_named
 
 RANGE = {"default": "2Gi", "validRange": {"min": "2Gi", "max": "8Gi", "step": "2Gi"}}
 NO_STEP = {"default": "2Gi", "validRange": {"min": "2Gi", "max": "8Gi"}}
@@ -40,6 +51,49 @@ def test_policy(policy: dict[str, Any] | None, requested: str | None, consumed: 
     result = stand.allocate(make_claim("c", request))
     given = None if result is None else result.devices.results[0].consumed_capacity
     assert given == (None if consumed is None else {"memory": consumed})
+
+
+UNCOUNTABLE = "capacity request cannot be represented in the device's range arithmetic"
+
+
+@pytest.mark.parametrize(
+    ("request_", "device", "problem"),
+    [
+        (
+            exactly(capacity={"requests": {"memory": "10E"}}),
+            f"{DRIVER}/a/d0",
+            f"{UNCOUNTABLE}: request 10E exceeds MaxInt64",
+        ),
+        (
+            exactly(capacity={"requests": {"memory": "9223372036854775807"}}),
+            f"{DRIVER}/a/d0",
+            f"{UNCOUNTABLE}: rounding request 9223372036854775807 up to the next step passes MaxInt64",
+        ),
+        (
+            all_devices(capacity={"requests": {"memory": "10E"}}),
+            "d0",
+            f"{UNCOUNTABLE}: request 10E exceeds MaxInt64",
+        ),
+    ],
+    ids=["too large a number", "too large when rounded up", "all devices"],
+)
+def test_request_that_cannot_be_counted_in_steps(request_: dict[str, Any], device: str, problem: str) -> None:
+    """The search ends, whatever other devices there are."""
+    capacity = {"memory": {"value": "16Gi", "requestPolicy": RANGE}}
+    devices = [make_device(name, capacity=capacity, allowMultipleAllocations=True) for name in ("d0", "d1")]
+    stand = DeviceStand(make_slice("s", *devices, pool="a"), features=DeviceFeatures.of(release_named("1.37")))
+    with pytest.raises(AllocationError) as failed:
+        stand.find(make_claim("c", request_))
+    message = f'claim default/c, request r: checking capacity for device {device}: capacity "memory": {problem}'
+    assert str(failed.value) == message
+
+
+def test_negative_capacity() -> None:
+    """Of an object that is older than the validation which forbids it."""
+    device = make_device("d0", capacity={"memory": {"value": "-1Gi"}}, allowMultipleAllocations=True)
+    stand = DeviceStand(make_slice("s", device, pool="a"), features=DeviceFeatures.of(release_named("1.37")))
+    with pytest.raises(AllocationError, match='capacity "memory": capacity value is negative'):
+        stand.find(make_claim("c", exactly()))
 
 
 def test_amounts_are_exact() -> None:

@@ -93,3 +93,18 @@ def test_the_token_volume_is_left_out() -> None:
     assert manifest["spec"]["volumes"] == [{"name": "data", "emptyDir": {}}]
     assert manifest["spec"]["containers"][0]["volumeMounts"] == [{"name": "data", "mountPath": "/d"}]
     assert "nodeName" not in manifest["spec"]
+
+
+def test_what_kubectl_applied_is_left_out() -> None:
+    """Its annotation is the whole object once more, with the environment."""
+    old = _pod()
+    old["metadata"]["annotations"] = {
+        "kubectl.kubernetes.io/last-applied-configuration": '{"env": [{"name": "PASSWORD", "value": "hunter2"}]}',
+        "mine": "stays",
+    }
+    new = {**old, "spec": {**old["spec"], "nodeSelector": {}}}
+
+    change = changed_pod(old, new)
+
+    assert change.manifest is not None
+    assert change.manifest["metadata"]["annotations"] == {"mine": "stays"}

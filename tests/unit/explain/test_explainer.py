@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.unit.explain.applied import scheduler_of
 
 from bayplan.explain.explainer import Explainer
-from bayplan.explain.explanation import AnswerSource, Explanation
+from bayplan.explain.explanation import AnswerSource, Explanation, NotSeen
 from bayplan.model import KubeObject, Pod, ResourceClaim
 from bayplan.testing import make_node, make_pod
 
@@ -163,3 +163,26 @@ def test_claims_of_devices_are_told() -> None:
         ("c", "no claim was made of the template each yet"),
     ]
     assert answer.outcome.summary == 'default/p is not tried yet: could not find ResourceClaim "default/missing".'
+
+
+BLIND = AnswerSource(
+    kind="cluster", description="test", not_seen=(NotSeen(resource="nodes", reason="nodes is forbidden"),)
+)
+
+
+def test_without_nodes_the_pod_speaks_for_itself() -> None:
+    """To say that no node takes it would be a guess."""
+    said = {"type": "PodScheduled", "status": "False", "message": "0/9 nodes are available: 9 Insufficient cpu."}
+    told = make_pod("told", status={"conditions": [said]})
+    new, placed = make_pod("new"), make_pod("placed", node_name="n")
+    explainer = Explainer(scheduler_of(told, new, placed), BLIND)
+
+    answers = [explainer.explain(each) for each in (told, new, placed)]
+
+    assert [each.outcome.summary for each in answers] == [
+        "default/told waits. Nodes could not be read; its scheduler says: 0/9 nodes are available: "
+        "9 Insufficient cpu.",
+        "default/new waits. Nodes could not be read; no scheduler has said anything about it yet.",
+        "default/placed is on n.",
+    ]
+    assert [each.suggestions for each in answers] == [(), (), ()]

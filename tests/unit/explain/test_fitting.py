@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from tests.unit.explain.applied import cluster_of, scheduler_of
 
+from bayplan.explain.custom_remedies import GROUP_LABEL
 from bayplan.explain.explainer import Explainer
 from bayplan.explain.explanation import FitReport
 from bayplan.explain.fitting import fit_workloads
 from bayplan.explain.object_files import ObjectFileError
-from bayplan.model import KubeObject, PriorityClass
+from bayplan.model import KubeObject, PodGroup, PriorityClass, StorageClass
 from bayplan.testing import make_node, make_pod
 
 CONTAINER = {"name": "main", "image": "app", "resources": {"limits": {"cpu": "1"}}}
@@ -91,6 +92,51 @@ def test_claims_of_a_stateful_set_are_made_with_it() -> None:
     assert answer.first_failure is not None
     assert "not found" not in answer.first_failure.outcome.summary
     assert [each.claim for each in answer.first_failure.volumes] == ["data-w-0"]
+
+
+@pytest.mark.parametrize("kind", ["StatefulSet", "PersistentVolumeClaim"])
+def test_claims_get_the_default_class(kind: str) -> None:
+    """As the API server's admission would have it; without the class, nothing would ever bind the claim."""
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    storage = [
+        StorageClass.from_dict(
+            {
+                "metadata": {"name": name, "annotations": annotations, "creationTimestamp": created},
+                "provisioner": "example.com/disk",
+                "volumeBindingMode": "WaitForFirstConsumer" if name == "good" else "Immediate",
+            }
+        )
+        for name, annotations, created in (
+            ("old", {"storageclass.kubernetes.io/is-default-class": "true"}, "2020-01-01T00:00:00Z"),
+            ("good", {"storageclass.kubernetes.io/is-default-class": "true"}, "2021-01-01T00:00:00Z"),
+            ("no-default", {}, "2022-01-01T00:00:00Z"),
+        )
+    ]
+    manifests = [workload("StatefulSet", {"volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": spec}]})]
+    if kind == "PersistentVolumeClaim":
+        volume = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
+        claim = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "data"}, "spec": spec}
+        manifests = [claim, workload("Deployment", {}, volumes=[volume])]
+
+    (answer,) = fit(*manifests, objects=(make_node("n"), *storage)).workloads
+
+    assert answer.summary.endswith(" w fits.")
+
+
+def test_a_group_fits_if_enough_members_do() -> None:
+    """Those of the file and those that wait in the cluster count."""
+    label = {GROUP_LABEL: "g"}
+    group = {"apiVersion": PodGroup.API_VERSION, "kind": "PodGroup", "metadata": {"name": "g"}}
+    members = workload("Deployment", {"replicas": 2})
+    members["spec"]["template"]["metadata"]["labels"] = label
+    objects = (make_node("n", cpu="3"), *(make_pod(name, cpu="1", labels=label) for name in ("a", "b")))
+
+    def summary(needed: int, *manifests: dict[str, Any]) -> str:
+        return fit({**group, "spec": {"minMember": needed}}, *manifests, objects=objects).workloads[-1].summary
+
+    assert summary(3, members) == "PodGroup g fits: 3 of 4 members have a place, 3 are needed."
+    assert summary(4, members) == "PodGroup g does not fit: 3 of 4 members have a place, 4 are needed."
+    assert summary(2) == "PodGroup g fits: 2 of 2 members have a place, 2 are needed."
 
 
 @pytest.mark.parametrize(

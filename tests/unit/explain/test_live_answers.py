@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 from tests.unit.explain.applied import LOADED, REGISTRY
 
 from bayplan.core import SchedulerCore
 from bayplan.core.messages import ObjectChanged
-from bayplan.explain.live_answers import LiveAnswers
+from bayplan.explain.custom_remedies import GROUP_LABEL
+from bayplan.explain.live_answers import RECOUNT_SECONDS, LiveAnswers, RecentCounts
 from bayplan.explain.live_copy import LiveCopy
-from bayplan.model import KubeObject, Pod
+from bayplan.explain.node_answers import recorded_detail
+from bayplan.framework.verdict import FilterOutcome
+from bayplan.model import KubeObject, Pod, PodGroup
 from bayplan.observe.record import Ring
 from bayplan.testing import VirtualClock, make_node, make_pod
 
@@ -57,6 +61,55 @@ def test_a_placed_pod_has_the_scores_of_its_attempt() -> None:
     assert answer.placement.node in ("a", "b")
     assert answer.placement.n_feasible == 2
     assert answer.placement.total == sum(each.weighted for each in answer.placement.scores)
+
+
+def test_earlier_attempts_are_named() -> None:
+    """The latest first, with their messages; those of another pod of the same name are not its own."""
+    pod = make_pod("p", cpu="2")
+    live = Live(make_node("n", cpu="1"), pod)
+    live.core.handle(ObjectChanged(None, make_node("m", cpu="1")))
+    live.clock.advance(400)  # it has waited long enough to be tried anyway
+    live.core.run_due()
+    assert live.core.schedule_one() is not None
+
+    messages = [each.message.partition(":")[0] for each in live.answers.explain(pod).attempts]
+    assert messages == ["0/2 nodes are available", "0/1 nodes are available"]
+    assert live.answers.explain(make_pod("p", cpu="2")).attempts == ()
+
+
+def test_gang_and_volumes_are_explained() -> None:
+    """As by the explanation of a cluster that was read."""
+    group = PodGroup.from_dict({"metadata": {"name": "g", "namespace": "default"}, "spec": {"minMember": 3}})
+    volume = {"name": "v", "persistentVolumeClaim": {"claimName": "data"}}
+    pod = make_pod("p", labels={GROUP_LABEL: "g"}, spec={"volumes": [volume]})
+    live = Live(make_node("n"), group, pod)
+
+    answer = live.answers.explain(pod)
+
+    assert answer.gang is not None
+    assert answer.gang.summary == "needs 3 members; 1 exist, 0 are on nodes"
+    assert [each.summary for each in answer.volumes] == ["no such claim was seen"]
+
+
+def test_counts_are_made_again_after_a_while() -> None:
+    """To count takes a look at all pods, so it is not done for every question."""
+    clock, counted = VirtualClock(), iter(range(9))
+    counts = RecentCounts(clock)
+
+    assert [counts.get("a", lambda: next(counted)) for _ in range(3)] == [0, 0, 0]
+    assert counts.get("b", lambda: next(counted)) == 1
+    clock.advance(RECOUNT_SECONDS)
+    assert counts.get("a", lambda: next(counted)) == 2
+
+
+def test_a_node_outside_the_sample_was_not_asked_about() -> None:
+    """A search that has found enough nodes stops; that is neither a yes nor a no."""
+    nodes = Live(make_node("a"), make_node("b")).core.cache.snapshot().nodes
+    outcome = FilterOutcome(nodes, np.array([True, False]), [])
+
+    details = [recorded_detail(outcome, name, ["NodeName"], None) for name in ("a", "b", "elsewhere")]
+
+    assert [None if each is None else each.verdicts[0].status for each in details] == ["Passed", "NotAsked", None]
 
 
 def test_gated_and_foreign_pods_have_no_record() -> None:

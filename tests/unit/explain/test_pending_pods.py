@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.unit.explain.applied import decision_after, scheduler_of
 
-from bayplan.explain.explanation import AnswerSource, PendingReport
+from bayplan.explain.explanation import AnswerSource, NotSeen, PendingReport
 from bayplan.explain.pending_pods import PendingPods
 from bayplan.model import KubeObject
 from bayplan.testing import make_node, make_pod
@@ -57,3 +57,16 @@ def test_nothing_waits() -> None:
     found = report(make_node("n"), make_pod("p", node_name="n"))
 
     assert (found.n_pending, found.groups) == (0, ())
+
+
+def test_without_nodes_pods_are_grouped_by_what_their_scheduler_says() -> None:
+    said = {"type": "PodScheduled", "status": "False", "message": "0/9 nodes are available."}
+    pods = [make_pod(name, status={"conditions": [said]}) for name in ("a", "b")]
+    source = AnswerSource(
+        kind="cluster", description="x", not_seen=(NotSeen(resource="nodes", reason="forbidden"),)
+    )
+
+    (group,) = PendingPods(scheduler_of(*pods), source).report().groups
+
+    assert (len(group.pods), group.message, group.suggestion) == (2, "0/9 nodes are available.", None)
+    assert "nodes could not be read" in group.summary

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.explain.applied import decision_after, scheduler_of
 
 from bayplan.explain.suggestion_search import SuggestionSearch
-from bayplan.model import KubeObject, Pod
+from bayplan.model import KubeObject, Pod, ResourceClaim, StorageClass
 from bayplan.testing import make_node, make_pod
 
 ZONE = "topology.kubernetes.io/zone"
@@ -32,7 +32,80 @@ def _daemon(name: str, node_name: str, cpu: str) -> Pod:
     return make_pod(name, cpu=cpu, node_name=node_name, metadata={"ownerReferences": [owner]})
 
 
+def _with_claims(*names: str, **spec: Any) -> Pod:
+    """A pod whose one container uses all its resource claims."""
+    claims = [{"name": name, "resourceClaimName": f"{name}-claim"} for name in names]
+    container = {"name": "c", "image": "i", "resources": {"claims": [{"name": name} for name in names]}}
+    return make_pod("p", spec={"resourceClaims": claims, "containers": [container], **spec})
+
+
+def _claim(name: str) -> ResourceClaim:
+    request = {
+        "name": "r",
+        "exactly": {"deviceClassName": "gpu.example.com", "allocationMode": "ExactCount", "count": 1},
+    }
+    return ResourceClaim.from_dict(
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+            "metadata": {"name": name, "namespace": "default", "uid": name},
+            "spec": {"devices": {"requests": [request]}},
+        }
+    )
+
+
+def _storage_class(name: str, mode: str, **metadata: Any) -> StorageClass:
+    return StorageClass.from_dict(
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",
+            "metadata": {"name": name, "uid": name, **metadata},
+            "provisioner": "example.com/disk",
+            "volumeBindingMode": mode,
+        }
+    )
+
+
+_MISSING_CLAIM = make_pod("p", spec={"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]})
+
+
 CASES: list[Any] = [
+    pytest.param(
+        [make_node("n")],
+        _with_claims("gpu"),
+        "do without the resource claim gpu",
+        id="a resource claim is missing",
+    ),
+    pytest.param(
+        [make_node("n"), _claim("gpu-claim")],
+        _with_claims("gpu"),
+        "do without the resource claim gpu",
+        id="no node has the devices",
+    ),
+    pytest.param(
+        [make_node("n")],
+        _with_claims("a", "b"),
+        "do without the resource claims a and b",
+        id="two resource claims are missing",
+    ),
+    pytest.param(
+        [make_node("n")],
+        _with_claims("gpu", schedulingGates=[{"name": "g"}]),
+        "remove the scheduling gate g and do without the resource claim gpu",
+        id="a gate, and a missing resource claim behind it",
+    ),
+    pytest.param(
+        [make_node("n"), _storage_class("fast", "WaitForFirstConsumer"), _storage_class("now", "Immediate")],
+        _MISSING_CLAIM,
+        "create the claim data of class fast",
+        id="a claim is missing",
+    ),
+    pytest.param(
+        [make_node("n"), _storage_class("now", "Immediate")],
+        _MISSING_CLAIM,
+        "use an emptyDir for the volume v",
+        id="a claim is missing, and a controller would have to bind it",
+    ),
     pytest.param([make_node("n", cpu="2")], make_pod("p", cpu="3"), "request 2 cpu instead of 3", id="cpu"),
     pytest.param(
         [make_node("n", taints=["k=v:NoSchedule"])], make_pod("p"), "tolerate k=v:NoSchedule", id="a taint"

@@ -8,6 +8,8 @@ from bayplan.explain.explanation import (
     AnswerSource,
     ChangedObject,
     Explanation,
+    PendingGroup,
+    PendingReport,
     PodOutcome,
     PodReference,
     PreemptedReport,
@@ -17,11 +19,11 @@ from bayplan.explain.explanation import (
     Suggestion,
     VictimPod,
 )
-from bayplan.explain.visibility import namespaces_in, redacted
+from bayplan.explain.visibility import NODES_NOTE, Hidden, namespaces_in, redacted, redacted_report
 
 
-def _suggestion(namespace: str) -> Suggestion:
-    target = ChangedObject(api_version="v1", kind="Pod", namespace=namespace, name=f"{namespace}-pod")
+def _suggestion(namespace: str, kind: str = "Pod") -> Suggestion:
+    target = ChangedObject(api_version="v1", kind=kind, namespace=namespace, name=f"{namespace}-pod")
     change = SuggestedChange(verb="delete", object=target)
     return Suggestion(summary=f"delete {namespace}-pod", node="n", verified=True, changes=(change,))
 
@@ -50,18 +52,18 @@ def test_a_preemptor_of_others_is_not_named() -> None:
     answer = msgspec.structs.replace(ANSWER, preempted=report)
 
     assert "secret" in namespaces_in(answer)
-    hidden = redacted(answer, {"secret"}).preempted
+    hidden = redacted(answer, Hidden({"secret"})).preempted
     assert hidden is not None
     assert (hidden.summary, hidden.by) == ("preempted on n for a pod of higher priority", ())
 
 
 def test_the_namespaces_of_others_are_known() -> None:
-    assert namespaces_in(ANSWER) == {"secret"}
+    assert namespaces_in(ANSWER) == {"secret", "mine"}
 
 
 def test_details_of_hidden_namespaces_are_left_out() -> None:
     """Numbers stay, as in kube-scheduler's own messages."""
-    seen = redacted(ANSWER, {"secret"})
+    seen = redacted(ANSWER, Hidden({"secret"}))
 
     assert "secret-pod" not in str(seen)
     assert seen.preemption is not None
@@ -70,4 +72,33 @@ def test_details_of_hidden_namespaces_are_left_out() -> None:
 
 
 def test_whoever_may_read_all_sees_all() -> None:
-    assert redacted(ANSWER, ()) == ANSWER
+    assert redacted(ANSWER, Hidden()) == ANSWER
+
+
+def test_who_may_not_list_nodes_sees_no_node() -> None:
+    """A patch of a node shows its taints, and a new node all labels of another one."""
+    answer = msgspec.structs.replace(ANSWER, suggestions=(_suggestion("", "Node"), _suggestion("mine")))
+
+    seen = redacted(answer, Hidden(nodes=True))
+
+    assert [each.summary for each in seen.suggestions] == ["delete mine-pod"]
+    assert seen.notes == (NODES_NOTE,)
+
+
+def test_a_report_does_not_name_what_is_hidden() -> None:
+    """Neither in the suggestion nor in the sentence about it."""
+    pods = (PodReference(namespace="mine", name="p"),)
+    report = PendingReport(
+        source=ANSWER.source,
+        n_pending=2,
+        groups=(
+            PendingGroup(summary="1 pod: delete secret-pod", pods=pods, suggestion=_suggestion("secret")),
+            PendingGroup(summary="1 pod: delete mine-pod", pods=pods, suggestion=_suggestion("mine")),
+        ),
+    )
+
+    seen = redacted_report(report, Hidden({"secret"}))
+
+    assert "secret-pod" not in str(seen)
+    assert seen.groups[1] == report.groups[1]
+    assert redacted_report(report, Hidden()) is report

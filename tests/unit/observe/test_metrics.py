@@ -14,7 +14,9 @@ from bayplan.release import SUPPORTED, Release, release_named
 
 SURFACE = json.loads((Path(__file__).parents[2] / "parity" / "golden" / "surface-v1.36.4.json").read_text())
 FAMILIES: dict[str, AnyFamily] = {
-    family.name: family for family in (*SchedulerFamilies(release_named("1.36")).all(), *ProcessFamilies().all())
+    family.name: family
+    for families in (SchedulerFamilies, ProcessFamilies)
+    for family in families(release_named("1.36")).all()
 }
 #: Of opportunistic batching, which cached results make unnecessary here.
 NOT_OURS = {
@@ -51,12 +53,38 @@ def test_newer_release_counts_entities() -> None:
     assert newer.keys() - older.keys() == {"scheduler_queued_entities", "scheduler_queue_incoming_entities_total"}
     assert older.keys() - newer.keys() == {"scheduler_preemption_goroutines_duration_seconds"}
     assert set(newer["scheduler_queued_entities"].label_names) == {"queue", "type"}
-    matured = {name for name in older.keys() & newer.keys() if older[name].text != newer[name].text}
+    matured = {
+        name
+        for name in older.keys() & newer.keys()
+        if older[name].text.startswith("[ALPHA] ") and newer[name].text.startswith("[BETA] ")
+    }
     assert matured == {
         "scheduler_plugin_execution_duration_seconds",
         "scheduler_scheduling_algorithm_duration_seconds",
     }
-    assert all(newer[name].text.startswith("[BETA] ") for name in matured)
+
+
+def test_texts_follow_the_release() -> None:
+    """Since 1.37 they speak of entities and pod groups."""
+    older, newer = ({each.name: each.text for each in SchedulerFamilies(one).all()} for one in SUPPORTED.values())
+
+    both = older.keys() & newer.keys()
+    assert {name for name in both if older[name].partition("] ")[2] != newer[name].partition("] ")[2]} == {
+        "scheduler_pending_pods",
+        "scheduler_pod_scheduled_after_flush_total",
+        "scheduler_preemption_victims",
+    }
+    assert older["scheduler_preemption_victims"].endswith("Number of selected preemption victims")
+    assert newer["scheduler_preemption_victims"].endswith("victims for preemption initiated by a single pod")
+    assert "unschedulableEntities" in newer["scheduler_pending_pods"]
+    assert newer["scheduler_pending_pods"].endswith("'pending' means number of pods in pendingPodGroupPods.")
+
+
+def test_newer_release_exposes_informers() -> None:
+    older, newer = ({each.name for each in ProcessFamilies(one).all()} for one in SUPPORTED.values())
+
+    assert newer - older == {"informer_store_resource_version"}
+    assert older < newer
 
 
 @pytest.mark.parametrize("release", SUPPORTED.values(), ids=str)

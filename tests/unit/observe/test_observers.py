@@ -11,6 +11,7 @@ import pytest
 from bayplan.framework import Code, Status
 from bayplan.observe.instruments import MetricsRegistry
 from bayplan.observe.observers import SchedulerMetrics
+from bayplan.release import release_named
 
 PROFILE = "default-scheduler"
 
@@ -195,3 +196,19 @@ def test_requests_to_extenders_are_counted() -> None:
         tuple(labels.values()): sum(each.counts) for labels, each in metrics.families.extender_request_duration
     }
     assert counted == {("http://x", "p", "success"): 1, ("http://x", "f", "error"): 1}
+
+
+@pytest.mark.parametrize(("release", "label"), [("1.36", "UnschedulablePodAdd"), ("1.37", "UnscheduledPodAdd")])
+def test_events_of_waiting_pods_are_named_as_in_the_release(release: str, label: str) -> None:
+    """In every metric that has them; the entity that a new pod is counts with the newer name."""
+    metrics = SchedulerMetrics(lambda: 0.0, release=release_named(release))
+
+    metrics.pod_queued("active", "UnschedulablePodAdd")
+    metrics.event_handled("UnschedulablePodAdd", 0.1)
+    metrics.set_sizes(pending={}, cache={}, in_flight={"UnschedulablePodAdd": 1}, n_binding=0)
+
+    families = metrics.families
+    for family in (families.queue_incoming_pods_total, families.event_handling_duration, families.inflight_events):
+        assert [labels["event"] for labels, _ in family] == [label]
+    entities = [labels["event"] for labels, _ in families.queue_incoming_entities_total]
+    assert entities == ([label] if release == "1.37" else [])

@@ -50,3 +50,23 @@ def test_gauges_are_current() -> None:
     assert 'workqueue_depth{name="events"} 3.0' in text
     assert 'bayplan_events_total{result="written"} 7.0' in text
     assert 'bayplan_events_total{result="dropped"} 0.0' in text
+
+
+def test_versions_of_watched_resources() -> None:
+    """Of long ones the last digits, which a float holds exactly; a resource that is not listed yet has none."""
+    metrics = ProcessMetrics(release_named("1.37"))
+    metrics.set_store_versions(
+        [
+            ("/api/v1/pods", "12"),
+            ("/apis/apps/v1/namespaces/a/replicasets", "9000000000000000013"),
+            ("/api/v1/nodes", ""),
+            ("/apis/storage.k8s.io/v1/storageclasses", "14"),
+        ]
+    )
+
+    text = scraped(metrics)
+    labels = 'informer_store_resource_version{group="%s",name="kube-scheduler",resource="%s",version="v1"}'
+    assert f"{labels % ('', 'pods')} 12.0" in text
+    assert f"{labels % ('apps', 'replicasets')} 13.0" in text
+    assert f"{labels % ('storage.k8s.io', 'storageclasss')} 14.0" in text
+    assert 'resource="nodes"' not in text

@@ -113,6 +113,20 @@ def test_ring_is_bounded() -> None:
     assert len(tiny) == 1
 
 
+def test_ring_forgets_dropped_attempts() -> None:
+    """Of a pod with old and new attempts the new ones are found; of one with old ones only, none."""
+    size = _record("p").footprint().n_bytes
+    ring = Ring(max_bytes=3 * size)
+    records = [_record(name) for name in ("gone", "p", "p", "q", "p")]
+    for record in records:
+        ring.add(record)
+    assert ring.latest("default/gone") is None
+    assert list(ring.history("default/p")) == [records[4], records[2]]
+    for _ in range(3):
+        ring.add(_record("r"))
+    assert ring.latest("default/p") is None
+
+
 def test_ring_counts_the_size_of_records(harness: Harness) -> None:
     """Verdicts and scores count until the record is dropped."""
     ring = Ring(max_bytes=1)

@@ -81,10 +81,56 @@ async def test_pods_of_other_namespaces_are_not_shown() -> None:
         pytest.param({}, ADMIN, 400, id="no name"),
         pytest.param({"name": "big", "suggestions": "many"}, ADMIN, 400, id="no number"),
         pytest.param({"name": "big", "suggestions": "1000"}, ADMIN, 400, id="too many"),
+        pytest.param({"name": "big", "node": "nowhere"}, ADMIN, 404, id="no such node"),
     ],
 )
 async def test_bad_questions_are_refused(query: dict[str, str], visitor: FakeVisitor, status: int) -> None:
     assert (await ask("pod", visitor, **query))[0] == status
+
+
+async def test_a_node_is_explained_as_the_attempt_found_it() -> None:
+    """Behind the plugin that rejected the node, none was asked."""
+    _, answer = await ask("pod", ADMIN, name="big", node="n")
+
+    verdicts = {each["plugin"]: each["status"] for each in answer["node"]["verdicts"]}
+    assert not answer["node"]["feasible"]
+    assert verdicts["TaintToleration"] == "Passed"
+    assert verdicts["NodeResourcesFit"] == "Rejected"
+    assert verdicts["PodTopologySpread"] == "NotAsked"
+
+
+async def test_as_many_suggestions_as_the_command_takes() -> None:
+    assert (await ask("pod", ADMIN, name="big", suggestions="50"))[0] == 200
+
+
+async def test_everything_that_waits_is_reported() -> None:
+    status, answer = await ask("pending", ADMIN)
+
+    assert (status, answer["kind"], answer["nPending"]) == (200, "PendingReport", 1)
+    assert [each["name"] for each in answer["groups"][0]["pods"]] == ["big"]
+    assert answer["source"]["kind"] == "scheduler"
+
+
+async def test_a_report_is_for_those_who_may_list_the_pods() -> None:
+    """Of one namespace, where not of all; without a word about the pods of others."""
+    mine = FakeVisitor("default")
+
+    assert (await ask("pending", mine))[0] == 403
+    assert (await ask("pending", mine, namespace="theirs"))[0] == 403
+    status, answer = await ask("pending", mine, namespace="default")
+    assert (status, answer["nPending"]) == (200, 1)
+    assert "theirs" not in json.dumps(answer)
+
+
+async def test_who_may_not_list_nodes_gets_no_suggestion_about_them() -> None:
+    _, everything = await ask("pod", ADMIN, name="big", suggestions="20")
+    _, answer = await ask("pod", FakeVisitor("default", "theirs"), name="big", suggestions="20")
+
+    def kinds(of: Any) -> set[str]:
+        return {change["object"]["kind"] for each in of["suggestions"] for change in each["changes"]}
+
+    assert "Node" in kinds(everything)
+    assert kinds(answer) == {"Pod"}
 
 
 async def test_the_queue_shows_what_may_be_read() -> None:

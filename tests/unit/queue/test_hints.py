@@ -14,6 +14,7 @@ from bayplan.model import Pod
 from bayplan.queue import QueuedPodInfo, QueueEvent
 from bayplan.queue.cluster_events import FORCE_ACTIVATE, UNSCHEDULABLE_TIMEOUT
 from bayplan.queue.hints import QueueingHints, QueueingStrategy
+from bayplan.release import release_named
 from bayplan.testing import make_pod
 
 NODE_TAINT = QueueEvent(Resource.NODE, Action.UPDATE_NODE_TAINT)
@@ -138,8 +139,10 @@ def test_plugin_that_cannot_reject_gets_no_events() -> None:
     ],
 )
 def test_registration_for_new_nodes_includes_taints(registered: tuple[ClusterEvent, ...], expected: bool) -> None:
-    """A new node is often tainted at first, so that removing its taint counts as adding it, without the hint."""
-    hints = QueueingHints({PROFILE: profile_of(plugin("A", *registered))})
+    """In 1.36: a new node is often tainted at first, so that removing its taint counts as adding it, without the
+    hint."""
+    facts = release_named("1.36").facts
+    hints = QueueingHints({PROFILE: profile_of(plugin("A", *registered))}, facts=facts)
     wanted = QueueingStrategy.AFTER_BACKOFF if expected else QueueingStrategy.SKIP
 
     assert hints.strategy(rejected("A"), NODE_TAINT, "old", "new") is wanted

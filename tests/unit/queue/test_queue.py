@@ -375,7 +375,7 @@ def test_moves_are_logged_at_v5(caplog: pytest.LogCaptureFixture) -> None:
     assert lines == [
         f'"Pod moved to an internal scheduling queue" pod="default/p" event="{event}" queue="{queue}"'
         for event, queue in [
-            ("UnschedulablePodAdd", "Active"),
+            ("UnscheduledPodAdd", "Active"),
             ("ScheduleAttemptFailure", "Unschedulable"),
             ("NodeAdd", "Backoff"),
         ]

@@ -218,6 +218,17 @@ def test_order_of_the_plugin_returns_when_the_queue_was_empty() -> None:
     assert drain(heap) == ["early", "late"]
 
 
+@pytest.mark.parametrize("key", [float, lambda text: (0, float(text))], ids=["number", "part of a tuple"])
+def test_a_key_that_is_not_a_number_goes_last(key: Callable[[str], Any], caplog: pytest.LogCaptureFixture) -> None:
+    """`float` reads "nan" in a label, which is before no number and behind none: the others keep their order."""
+    heap = PodHeap(order_of(LabelSort(lambda text: key(text or "0"))))
+    for name, deadline in (("e", "5"), ("nan", "nan"), ("a", "1"), ("d", "4"), ("b", "2"), ("c", "3")):
+        heap.add(QueuedPodInfo(make_pod(name, labels={"deadline": deadline}), 1.0))
+    assert drain_unordered(heap) == ["a", "b", "c", "d", "e", "nan"]
+    assert "Plugin raised: plugin=LabelSort point=QueueSort pod=default/nan" in caplog.text
+    assert "NaN has no place in an order" in caplog.text
+
+
 _NUMBERS = itertools.count()
 
 

@@ -168,6 +168,22 @@ def test_an_order_that_cannot_be_computed_is_found() -> None:
     assert list(find_faults(GuardedDeadline)) == []
 
 
+def test_keys_without_an_order_are_found() -> None:
+    """NaN is neither smaller than other numbers nor equal to one."""
+
+    class ByNumber(Plugin):
+        name = "ByNumber"
+
+        def sort_key(self, pod_info: Any) -> tuple[int, float]:
+            try:
+                return 0, float(pod_info.pod.labels.get("deadline", "nan"))
+            except ValueError:
+                return 1, 0.0
+
+    (fault,) = find_faults(ByNumber)
+    assert fault.startswith("sort_key gives keys without an order, neither smaller nor equal, for the pods ")
+
+
 def test_the_values_of_a_label_have_any_form() -> None:
     """A label is written by users: a number for one is a word for another."""
 

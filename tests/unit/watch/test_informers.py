@@ -30,6 +30,7 @@ async def test_kinds_asked_for_are_watched_once() -> None:
     assert found is not None
     assert told == [(None, found)]
     assert {path for _, path, _ in source.asked} == {"/api/v1/nodes", "/api/v1/pods"}
+    assert list(informers.store_versions()) == [("/api/v1/nodes", "5"), ("/api/v1/pods", "5")]
     await informers.stop()
 
 

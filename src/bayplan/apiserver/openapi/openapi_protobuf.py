@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from bayplan.apiserver.schema.schemas import Json
+from bayplan.model.wire_format import encode_field, encode_varint
 
 CONTENT_TYPE: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
@@ -44,9 +45,14 @@ _DEFAULT, _REQUIRED, _ENUM, _ADDITIONAL, _TYPE, _ITEMS, _ALL_OF, _PROPERTIES, _V
 
 def encode_swagger(document: Json) -> bytes:
     """The whole document."""
-    info = _text(1, document["info"]["title"]) + _text(2, document["info"]["version"])
+    info = encode_field(1, document["info"]["title"]) + encode_field(2, document["info"]["version"])
     definitions = b"".join(_named(1, name, _schema(each)) for name, each in document["definitions"].items())
-    return _text(1, document["swagger"]) + _bytes(2, info) + _bytes(8, b"") + _bytes(9, definitions)
+    return (
+        encode_field(1, document["swagger"])
+        + encode_field(2, info)
+        + encode_field(8, b"")
+        + encode_field(9, definitions)
+    )
 
 
 def _schema(schema: Json) -> bytes:
@@ -55,11 +61,11 @@ def _schema(schema: Json) -> bytes:
 
 def _field(name: str, value: Any) -> Iterator[bytes]:
     if name in _TEXTS:
-        yield _text(_TEXTS[name], value)
+        yield encode_field(_TEXTS[name], value)
     elif name in _DOUBLES:
-        yield _varint(_DOUBLES[name] << 3 | 1) + struct.pack("<d", value)
+        yield encode_varint(_DOUBLES[name] << 3 | 1) + struct.pack("<d", value)
     elif name in _NUMBERS:
-        yield _varint(_NUMBERS[name] << 3) + _varint(int(value))
+        yield encode_field(_NUMBERS[name], int(value))
     elif name.startswith("x-"):
         yield _named(_VENDOR, name, _any(value))
     elif name in _OTHERS:
@@ -68,51 +74,35 @@ def _field(name: str, value: Any) -> Iterator[bytes]:
 
 def _additional(value: Json | bool) -> Iterator[bytes]:
     if isinstance(value, bool):
-        yield _bytes(_ADDITIONAL, _varint(2 << 3) + _varint(int(value)))
+        yield encode_field(_ADDITIONAL, encode_field(2, int(value)))
     else:
-        yield _bytes(_ADDITIONAL, _bytes(1, _schema(value)))
+        yield encode_field(_ADDITIONAL, encode_field(1, _schema(value)))
 
 
 def _type(value: str | list[str]) -> Iterator[bytes]:
     texts = [value] if isinstance(value, str) else value
-    yield _bytes(_TYPE, b"".join(_text(1, each) for each in texts))
+    yield encode_field(_TYPE, b"".join(encode_field(1, each) for each in texts))
 
 
 #: The fields that are messages or lists.
 _OTHERS: Final[dict[str, Callable[[Any], Iterator[bytes]]]] = {
-    "default": lambda value: iter([_bytes(_DEFAULT, _any(value))]),
-    "required": lambda value: (_text(_REQUIRED, each) for each in value),
-    "enum": lambda value: (_bytes(_ENUM, _any(each)) for each in value),
+    "default": lambda value: iter([encode_field(_DEFAULT, _any(value))]),
+    "required": lambda value: (encode_field(_REQUIRED, each) for each in value),
+    "enum": lambda value: (encode_field(_ENUM, _any(each)) for each in value),
     "additionalProperties": _additional,
     "type": _type,
-    "items": lambda value: iter([_bytes(_ITEMS, _bytes(1, _schema(value)))]),
-    "allOf": lambda value: (_bytes(_ALL_OF, _schema(each)) for each in value),
+    "items": lambda value: iter([encode_field(_ITEMS, encode_field(1, _schema(value)))]),
+    "allOf": lambda value: (encode_field(_ALL_OF, _schema(each)) for each in value),
     "properties": lambda value: iter(
-        [_bytes(_PROPERTIES, b"".join(_named(1, name, _schema(each)) for name, each in value.items()))]
+        [encode_field(_PROPERTIES, b"".join(_named(1, name, _schema(each)) for name, each in value.items()))]
     ),
 }
 
 
 def _any(value: Any) -> bytes:
     """Any value, as YAML; JSON is YAML."""
-    return _text(2, msgspec.json.encode(value).decode() + "\n")
+    return encode_field(2, msgspec.json.encode(value).decode() + "\n")
 
 
 def _named(number: int, name: str, value: bytes) -> bytes:
-    return _bytes(number, _text(1, name) + _bytes(2, value))
-
-
-def _text(number: int, text: str) -> bytes:
-    return _bytes(number, text.encode())
-
-
-def _bytes(number: int, data: bytes) -> bytes:
-    return _varint(number << 3 | 2) + _varint(len(data)) + data
-
-
-def _varint(number: int) -> bytes:
-    encoded = bytearray()
-    while number > 0x7F:
-        encoded.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*encoded, number])
+    return encode_field(number, encode_field(1, name) + encode_field(2, value))

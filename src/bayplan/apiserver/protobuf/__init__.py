@@ -13,12 +13,10 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from bayplan.apiserver.protobuf.special import SPECIAL
-from bayplan.apiserver.protobuf.wire_format import WireFormatError, fields_of, scalar
+from bayplan.model.wire_format import MAGIC, OBJECT, TYPE, WireFormatError, fields_of, scalar
 
 __all__ = ["WireFormatError", "decode"]
 
-#: The prefix of every such body.
-_MAGIC: Final = b"k8s\x00"
 #: Messages with two alternatives and no name for either, in the schemas of custom resources.
 _ALTERNATIVES: Final = tuple(
     f"apiextensions.v1.JSONSchemaPropsOr{each}" for each in ("Array", "Bool", "StringArray")
@@ -35,6 +33,11 @@ class _ProtoField(NamedTuple):
     is_map: bool
     is_pointer: bool
 
+    @property
+    def is_message(self) -> bool:
+        """A single one: no list, no map."""
+        return len(self.type) > 1 and not self.is_list and not self.is_map
+
 
 def decode(body: bytes) -> dict[str, Any]:
     """The object in a body, kind and apiVersion included; raises WireFormatError if it is unknown."""
@@ -45,14 +48,14 @@ def decode(body: bytes) -> dict[str, Any]:
 
 
 def _decode(body: bytes) -> dict[str, Any]:
-    if not body.startswith(_MAGIC):
+    if not body.startswith(MAGIC):
         raise WireFormatError(
             "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]"
         )
-    envelope = dict(fields_of(body[len(_MAGIC) :]))
-    types = dict(fields_of(_bytes(envelope.get(1, b""))))
+    envelope = dict(fields_of(body[len(MAGIC) :]))
+    types = dict(fields_of(_bytes(envelope.get(TYPE, b""))))
     api_version, kind = _bytes(types.get(1, b"")).decode(), _bytes(types.get(2, b"")).decode()
-    value = _message(_message_of(api_version, kind), _bytes(envelope.get(2, b"")))
+    value = _message(_message_of(api_version, kind), _bytes(envelope.get(OBJECT, b"")))
     return {"kind": kind, "apiVersion": api_version, **value}
 
 
@@ -89,17 +92,22 @@ def _message(message: str, data: bytes) -> Any:
     if message in _ALTERNATIVES:
         return _alternative(known, data)
     value: dict[str, Any] = {}
+    messages: dict[_ProtoField, bytes] = {}
     for number, raw in fields_of(data):
         field = known.get(number)
         if field is None:
             continue  # from a newer client; unknown here
-        if field.is_map:
+        if field.is_message:
+            messages[field] = messages.get(field, b"") + _bytes(raw)  # one that comes in pieces is merged
+        elif field.is_map:
             key, each = _map_entry(field.type, _bytes(raw))
             value.setdefault(field.name, {})[key] = each
         elif field.is_list:
             value.setdefault(field.name, []).append(_value(field.type, raw))
         else:
             _set(value, field, _value(field.type, raw))
+    for field, raw in messages.items():
+        _set(value, field, _value(field.type, raw))
     if len(known) == 1 and known[1].name == _ITEMS and known[1].is_list:
         return value.get(_ITEMS, [])
     return value

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
-from bayplan.apiserver.protobuf.wire_format import WireFormatError, fields_of, signed
 from bayplan.model.times import format_micro_time, format_time
+from bayplan.model.wire_format import WireFormatError, fields_of, signed
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -8,10 +8,11 @@ from bayplan.apiserver import protobuf
 from bayplan.apiserver.api_errors import bad_request, invalid
 from bayplan.apiserver.registry.deletion import BACKGROUND, FOREGROUND, ORPHAN, DeleteOptions
 from bayplan.apiserver.rest.options import dry_run_causes
-from bayplan.apiserver.rest.request_body import PROTOBUF, media_type, read_value
+from bayplan.apiserver.rest.request_body import media_type, read_value
 from bayplan.apiserver.transport.api_messages import ApiRequest
 from bayplan.apiserver.validation.field_errors import invalid as invalid_value
 from bayplan.apiserver.validation.field_errors import not_supported
+from bayplan.model.wire_format import PROTOBUF
 
 _KIND = "DeleteOptions"
 

@@ -12,10 +12,10 @@ from bayplan.apiserver.api_errors import StatusError, bad_request
 from bayplan.apiserver.codec import Codec, duplicate_fields, unrecognized
 from bayplan.apiserver.registry.rest_strategy import Object
 from bayplan.apiserver.transport.api_messages import ApiRequest
+from bayplan.model.wire_format import PROTOBUF
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
-PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 _ACCEPTED: Final = f"{JSON}, {YAML}, {PROTOBUF}"
 #: Go's words.
 _TOO_DEEP: Final = "exceeded max depth"

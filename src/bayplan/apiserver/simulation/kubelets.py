@@ -9,6 +9,7 @@ One controller simulates every node. Annotations control it:
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -75,6 +76,8 @@ class Kubelets(Controller):
         self._arrived: dict[str, float] = {}
         #: Node → keys of the pods on it: they are frozen while it is unreachable.
         self._on_node: dict[str, set[str]] = {}
+        #: uid of a node that has a lease → when it was renewed.
+        self._renewed: dict[str, float] = {}
         #: Node → extended resources of its capacity that it was created without: they are allocatable as a whole.
         self._extended: dict[str, Object] = {}
         super().__init__(client, informers, clock)
@@ -98,6 +101,8 @@ class Kubelets(Controller):
         if node is None:
             return
         self.queue.add(f"node {node.name}")
+        if new is None:
+            self._renewed.pop(node.uid, None)
         if new is not None and (old is None or _fault(old) != _fault(new)):
             for key in self._on_node.get(node.name, ()):
                 self.queue.add(f"pod {key}")
@@ -141,14 +146,17 @@ class Kubelets(Controller):
         status = self._node_status(node)
         if status is not None:
             path = path_of("v1", "nodes", "", node.name, "status")
-            try:
+            with contextlib.suppress(NotFoundError):
                 await self.client.request("PATCH", path, {"status": status}, content_type=STRATEGIC_PATCH)
-            except NotFoundError:
-                return None
+            return None  # The change comes back; its lease is renewed then, after all nodes are ready.
         if _fault(node) == UNREACHABLE:
             return None
+        every = max(RENEW_SECONDS, len(self._nodes) / RENEWALS_PER_SECOND)
+        left = self._renewed.get(node.uid, 0.0) + every - self.clock.now()
+        if left > 0:
+            return left
         await self._renew(node)
-        return max(RENEW_SECONDS, len(self._nodes.list()) / RENEWALS_PER_SECOND)
+        return every
 
     def _node_status(self, node: Node) -> Object | None:
         ready, reason, message = _readiness(_fault(node))
@@ -193,19 +201,25 @@ class Kubelets(Controller):
         return {**{name: amount for name, amount in wanted.items() if allocatable.get(name) != amount}, **gone}
 
     async def _renew(self, node: Node) -> None:
-        now = format_micro_time(datetime.fromtimestamp(self.clock.now(), UTC))
-        spec = {"holderIdentity": node.name, "leaseDurationSeconds": LEASE_SECONDS, "renewTime": now}
+        now = self.clock.now()
+        time = format_micro_time(datetime.fromtimestamp(now, UTC))
+        spec = {"holderIdentity": node.name, "leaseDurationSeconds": LEASE_SECONDS, "renewTime": time}
         path = path_of(LEASES, "leases", LEASE_NAMESPACE)
-        try:
-            await self.client.request("PATCH", f"{path}/{node.name}", {"spec": spec})
-        except NotFoundError:
+        is_first = node.uid not in self._renewed
+        self._renewed[node.uid] = now
+        if is_first:
             owner = {"apiVersion": "v1", "kind": "Node", "name": node.name, "uid": node.uid}
             meta = {"name": node.name, "namespace": LEASE_NAMESPACE, "ownerReferences": [owner]}
             body = {"apiVersion": LEASES, "kind": "Lease", "metadata": meta, "spec": spec}
-            try:
+            with contextlib.suppress(ConflictError):
                 await self.client.request("POST", path, body, content_type=JSON)
-            except ConflictError:
                 return
+        try:
+            await self.client.request("PATCH", f"{path}/{node.name}", {"spec": spec})
+        except NotFoundError:
+            # Somebody has deleted it: make a new one.
+            self._renewed.pop(node.uid, None)
+            self.queue.add(f"node {node.name}")
 
     # --- pods ---------------------------------------------------------------------------------------------
 

@@ -74,19 +74,23 @@ class ManifestApplier:
     async def create(self, objects: Iterable[Object]) -> None:
         """Create *objects*, which may have a status; existing ones are left unchanged."""
         for obj in objects:
-            resource = await self._resource(obj["apiVersion"], obj["kind"])
-            namespace = (obj["metadata"].get("namespace") or "default") if resource["namespaced"] else ""
             try:
-                await self._client.request("POST", path_of(obj["apiVersion"], resource["name"], namespace), obj)
+                await self.create_one(obj)
             except ConflictError:
                 continue
             except ApiError as error:
                 raise ManifestError(f"{obj['kind']} {obj['metadata'].get('name')}: {error}") from error
 
+    async def create_one(self, obj: Object) -> Object:
+        """Create an object and return it as stored. Raises ApiError."""
+        resource = await self.resource(obj["apiVersion"], obj["kind"])
+        namespace = (obj["metadata"].get("namespace") or "default") if resource["namespaced"] else ""
+        return await self._client.request("POST", path_of(obj["apiVersion"], resource["name"], namespace), obj)
+
     async def _apply_one(self, obj: Object) -> Object:
         meta = obj["metadata"]
         name = meta.get("name") or f"{meta.get('generateName', '')}…"
-        resource = await self._resource(obj["apiVersion"], obj["kind"])
+        resource = await self.resource(obj["apiVersion"], obj["kind"])
         namespace = (meta.get("namespace") or "default") if resource["namespaced"] else ""
         path = path_of(obj["apiVersion"], resource["name"], namespace)
         try:
@@ -99,7 +103,7 @@ class ManifestApplier:
         except ApiError as error:
             raise ManifestError(f"{obj['kind']} {name}: {error}") from error
 
-    async def _resource(self, api_version: str, kind: str) -> Object:
+    async def resource(self, api_version: str, kind: str) -> Object:
         """The API resource of *kind*; waits for one that was just defined."""
         for _ in range(_TRIES):
             known = self._served.get(api_version) or await self._discover(api_version)

@@ -27,6 +27,7 @@ from bayplan.apiserver.strategies.devices.slice_validation import slice_spec_cau
 from bayplan.apiserver.validation.field_errors import immutable, invalid
 from bayplan.apiserver.validation.metadata_validation import common_causes
 from bayplan.apiserver.validation.quantity_validation import is_extended
+from bayplan.release import ReleaseFacts
 
 if TYPE_CHECKING:
     from bayplan.apiserver.registry.attributes import AdmissionAttributes
@@ -42,8 +43,9 @@ class ResourceClaimStrategy(StatusStrategy):
     counts_generations = False
     returns_deleted = True
 
-    def __init__(self, access: DeviceAccess) -> None:
+    def __init__(self, access: DeviceAccess, facts: ReleaseFacts) -> None:
         self._access = access
+        self._facts = facts
 
     def default(self, obj: Object) -> None:
         default_requests(obj.setdefault("spec", {}))
@@ -61,13 +63,13 @@ class ResourceClaimStrategy(StatusStrategy):
         return self._access.status_causes(attributes) if attributes.subresource == "status" else []
 
     def validate(self, obj: Object) -> list[StatusCause]:
-        return list(claim_spec_causes(obj["spec"], "spec"))
+        return list(claim_spec_causes(obj["spec"], "spec", self._facts))
 
     def validate_update(self, new: Object, old: Object) -> list[StatusCause]:
         return immutable("spec", new.get("spec"), old.get("spec"))
 
     def validate_status_update(self, new: Object, old: Object) -> list[StatusCause]:
-        return list(claim_status_causes(new, old))
+        return list(claim_status_causes(new, old, self._facts))
 
 
 def _requests(spec: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -89,8 +91,9 @@ class ResourceClaimTemplateStrategy(RestStrategy):
 
     returns_deleted = True
 
-    def __init__(self, access: DeviceAccess) -> None:
+    def __init__(self, access: DeviceAccess, facts: ReleaseFacts) -> None:
         self._access = access
+        self._facts = facts
 
     def default(self, obj: Object) -> None:
         default_requests(obj.setdefault("spec", {}).setdefault("spec", {}))
@@ -104,7 +107,7 @@ class ResourceClaimTemplateStrategy(RestStrategy):
     def validate(self, obj: Object) -> list[StatusCause]:
         spec = obj["spec"]
         found = common_causes(spec.get("metadata", {}), "spec.metadata")
-        return [*found, *claim_spec_causes(spec.get("spec", {}), "spec.spec")]
+        return [*found, *claim_spec_causes(spec.get("spec", {}), "spec.spec", self._facts)]
 
     def validate_update(self, new: Object, old: Object) -> list[StatusCause]:
         return [*self.validate(new), *immutable("spec", new.get("spec"), old.get("spec"))]
@@ -144,8 +147,9 @@ class ResourceSliceStrategy(RestStrategy):
     returns_deleted = True
     selectable_fields = ("spec.nodeName", "spec.driver")
 
-    def __init__(self, now: Callable[[], str]) -> None:
+    def __init__(self, now: Callable[[], str], facts: ReleaseFacts) -> None:
         self._now = now
+        self._facts = facts
 
     def default(self, obj: Object) -> None:
         for device in obj.setdefault("spec", {}).get("devices", ()):
@@ -160,10 +164,10 @@ class ResourceSliceStrategy(RestStrategy):
         _drop_gated(new["spec"])
 
     def validate(self, obj: Object) -> list[StatusCause]:
-        return list(slice_spec_causes(obj["spec"], None))
+        return list(slice_spec_causes(obj["spec"], None, self._facts))
 
     def validate_update(self, new: Object, old: Object) -> list[StatusCause]:
-        return list(slice_spec_causes(new["spec"], old["spec"]))
+        return list(slice_spec_causes(new["spec"], old["spec"], self._facts))
 
     def warnings(self, obj: Object, old: Object | None) -> list[str]:
         driver = obj["spec"].get("driver", "")

@@ -63,6 +63,7 @@ class HttpConnection(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._server.connections.discard(self)
+        self._server.memory.connection_closed()
         if self._streaming is not None:
             self._streaming.cancel()
         if self._stream is not None:

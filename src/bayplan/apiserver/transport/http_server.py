@@ -20,6 +20,7 @@ from bayplan.apiserver.api_server import ApiServer
 from bayplan.apiserver.rest.root_paths import ANONYMOUS_PATHS
 from bayplan.apiserver.transport.api_messages import ADMIN, UserInfo
 from bayplan.apiserver.transport.http_connection import HttpConnection
+from bayplan.apiserver.transport.memory_release import MemoryRelease
 from bayplan.apiserver.transport.server_credentials import ServerCredentials, credentials_in, make_credentials
 from bayplan.server.serving_certificates import ServingError, load_pair, make_context
 
@@ -62,6 +63,7 @@ class HttpServer:
         self._token = credentials.token.encode()
         self._server: asyncio.Server | None = None
         self.connections: set[HttpConnection] = set()
+        self.memory = MemoryRelease()
 
     async def start(self) -> None:
         """Start listening; raises ServingError if the address is not available."""
@@ -88,6 +90,7 @@ class HttpServer:
             await asyncio.sleep(0.01)
         for connection in list(self.connections):
             connection.abort()
+        self.memory.cancel()
         self._server = None
 
     # --- for clients ------------------------------------------------------------------------------

@@ -98,7 +98,7 @@ class LocalTransport:
             query=parameters,
             body=content,
             content_type=content_type,
-            accept=JSON,
+            accept=content_type if method == "GET" else JSON,
             user_agent=self._user_agent,
             user=self._user,
         )

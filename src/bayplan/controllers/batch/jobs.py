@@ -38,7 +38,7 @@ class JobController(Controller):
             return None
         if end_of(job) is not None:
             return await self._expire(job)
-        pods = await self._control.claim(job)
+        pods = list(await self._control.claim(job))
         outcome = self._outcome(job, pods)
         if outcome is not None or job["spec"].get("suspend"):
             await self._control.delete(job, [pod for pod in pods if pod.is_active])

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
+from bayplan.cel.functions.quoting import go_quote
 from bayplan.model import (
     AllocatedDeviceStatus,
     DeviceRequestAllocationResult,
@@ -20,6 +21,10 @@ from bayplan.model.times import time_of
 
 class BindingConditionError(Exception):
     """A device cannot be used, or not in time."""
+
+
+class BindingTimeoutError(BindingConditionError):
+    """Not in time."""
 
 
 def are_met(claim: ResourceClaim) -> bool:
@@ -41,7 +46,8 @@ def _is_ready(claim: ResourceClaim, result: DeviceRequestAllocationResult) -> bo
         failure = condition_of(status.conditions, name)
         if failure is not None and failure.status == "True":
             raise BindingConditionError(
-                f'device binding failed: claim={claim.name}, reason={failure.reason}, message="{failure.message}"'
+                f"device binding failed: claim={claim.name}, reason={failure.reason}, "
+                f"message={go_quote(failure.message)}"
             )
     conditions = (condition_of(status.conditions, name) for name in result.binding_conditions)
     return all(each is not None and each.status == "True" for each in conditions)

@@ -11,7 +11,15 @@ import msgspec
 from bayplan.framework.logs import get_logger
 from bayplan.model import CLAIM_FINALIZER, AllocationResult, Pod, ResourceClaim
 from bayplan.model.times import format_time
-from bayplan.plugins.devices._binding_conditions import BindingConditionError, are_met, are_overdue
+from bayplan.model.wire_format import PROTOBUF, append_fields
+from bayplan.plugins.devices._binding_conditions import (
+    BindingConditionError,
+    BindingTimeoutError,
+    are_met,
+    are_overdue,
+)
+from bayplan.plugins.devices._claim_additions import finalizer_for, has_parameters, reservation_for
+from bayplan.plugins.devices._claim_metrics import ClaimMetrics
 from bayplan.plugins.devices._extended_resources import is_special_name
 
 if TYPE_CHECKING:
@@ -29,6 +37,7 @@ _POLL_SECONDS: Final = 5.0
 #: How long to wait until the watch shows a claim that was created.
 _SHOWN_SECONDS: Final = 120.0
 _CONFLICT: Final = 409
+_INVALID: Final = 422
 
 
 class ClaimBindError(Exception):
@@ -41,6 +50,7 @@ class ClaimBinder:
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
         self._tracker = handle.devices.claims
+        self._metrics = ClaimMetrics(handle)
 
     # --- PreBind ----------------------------------------------------------------------------------
 
@@ -72,9 +82,12 @@ class ClaimBinder:
         body.pop("status", None)
         path = f"/apis/{ResourceClaim.API_VERSION}/namespaces/{claim.namespace}/{ResourceClaim.PLURAL}"
         try:
-            return ResourceClaim.from_dict(await self._handle.client.request("POST", path, body))
+            created = ResourceClaim.from_dict(await self._handle.client.request("POST", path, body))
         except Exception as error:
+            self._metrics.claim_created("failure")
             raise ClaimBindError(f"create claim for extended resources {claim.key}: {error}") from error
+        self._metrics.claim_created("success")
+        return created
 
     async def _write(self, claim: ResourceClaim, allocation: AllocationResult | None, pod: Pod) -> ResourceClaim:
         for tries_left in range(_TRIES - 1, -1, -1):
@@ -105,8 +118,9 @@ class ClaimBinder:
         elif claim.status.allocation is None:
             raise ClaimBindError(f"claim {claim.key} got deallocated elsewhere in the meantime")
         body = self._reserved(claim, allocation, pod)
+        addition = reservation_for(claim, pod, self._handle.clock.now()) if allocation is None else b""
         try:
-            return ResourceClaim.from_dict(await self._put(claim, body, "/status"))
+            return ResourceClaim.from_dict(await self._add(claim, body, addition, "/status"))
         except Exception as error:
             what = "allocation and reservation" if allocation is not None else "reservation"
             raise ClaimBindError(f"add {what} to claim {claim.key}: {error}") from error
@@ -127,9 +141,25 @@ class ClaimBinder:
             return claim
         body = with_finalizers(claim, (*claim.metadata.finalizers, CLAIM_FINALIZER))
         try:
-            return ResourceClaim.from_dict(await self._put(claim, body))
+            return ResourceClaim.from_dict(await self._add(claim, body, finalizer_for(claim)))
         except Exception as error:
             raise ClaimBindError(f"add finalizer to claim {claim.key}: {error}") from error
+
+    async def _add(
+        self, claim: ResourceClaim, body: Mapping[str, Any], addition: bytes, subresource: str = ""
+    ) -> dict[str, Any]:
+        """Write the claim with what is added to it; *addition* is the same in protobuf, if that may be needed."""
+        try:
+            return await self._put(claim, body, subresource)
+        except Exception as refusal:
+            if _status(refusal) != _INVALID or not addition or not has_parameters(claim):
+                raise
+            try:
+                stored = await self._handle.client.get_protobuf(path_of(claim))
+            except Exception:
+                raise refusal from None
+        whole = append_fields(stored, addition)
+        return await self._handle.client.request("PUT", path_of(claim) + subresource, whole, content_type=PROTOBUF)
 
     async def _put(self, claim: ResourceClaim, body: Mapping[str, Any], subresource: str = "") -> dict[str, Any]:
         whole = {"apiVersion": claim.API_VERSION, "kind": claim.KIND, **body}
@@ -162,12 +192,23 @@ class ClaimBinder:
 
     async def wait(self, state: PodClaims, timeout_seconds: float) -> None:
         """Wait until all devices are ready. Raises BindingConditionError or ClaimBindError."""
+        start, status = self._handle.clock.monotonic(), "error"
+        try:
+            await self._poll(state, timeout_seconds)
+            status = "success"
+        except BindingConditionError as error:
+            status = "timeout" if isinstance(error, BindingTimeoutError) else "failure"
+            raise
+        finally:
+            self._metrics.devices_awaited(state.claims, self._handle.clock.monotonic() - start, status)
+
+    async def _poll(self, state: PodClaims, timeout_seconds: float) -> None:
         clock = self._handle.clock
         deadline = clock.monotonic() + timeout_seconds
         while not self._all_ready(state, timeout_seconds):
             if clock.monotonic() + _POLL_SECONDS > deadline:
                 await clock.sleep(max(deadline - clock.monotonic(), 0.0))
-                raise BindingConditionError("device binding timeout: context deadline exceeded")
+                raise BindingTimeoutError("device binding timeout: context deadline exceeded")
             await clock.sleep(_POLL_SECONDS)
 
     def _all_ready(self, state: PodClaims, timeout_seconds: float) -> bool:
@@ -178,7 +219,7 @@ class ClaimBinder:
             state.claims[i] = claim
             if not are_met(claim):
                 if are_overdue(claim, self._handle.clock.now(), timeout_seconds):
-                    raise BindingConditionError(f"device binding timeout: claim={claim.name}")
+                    raise BindingTimeoutError(f"device binding timeout: claim={claim.name}")
                 return False
         return True
 
@@ -242,4 +283,9 @@ def to_json(value: msgspec.Struct) -> Any:
 
 
 def _is_conflict(error: BaseException | None) -> bool:
-    return getattr(error, "status", None) == _CONFLICT
+    return _status(error) == _CONFLICT
+
+
+def _status(error: BaseException | None) -> int | None:
+    """The answer of the API server."""
+    return getattr(error, "status", None)

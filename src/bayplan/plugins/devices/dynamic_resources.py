@@ -63,9 +63,8 @@ DELETED: Final = "deletion of ResourceClaim completed"
 STILL_NOT_SCHEDULABLE: Final = "still not schedulable"
 
 
-class DynamicResources(Plugin):
+class DynamicResources(Plugin[DynamicResourcesArgs]):
     name = "DynamicResources"
-    Args = DynamicResourcesArgs
     reads = Reads.NODE
 
     def __init__(self, args: DynamicResourcesArgs, handle: Handle) -> None:

@@ -34,9 +34,8 @@ def _after_group_change(pod: Pod, old: PodGroup | None, new: PodGroup) -> Hint:
     return Hint.SKIP if is_same or group_key(pod) != new.key else Hint.QUEUE
 
 
-class Coscheduling(Plugin):
+class Coscheduling(Plugin[CoschedulingArgs]):
     name = "Coscheduling"
-    Args = CoschedulingArgs
     # Until v0.23 the plugin counted the bound pods of a group there; the PodGroup controller does now.
     former_points = frozenset({"postBind"})
     events_to_register = (

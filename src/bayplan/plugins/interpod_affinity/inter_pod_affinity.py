@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -59,11 +59,10 @@ _UNREAD_SCORES: Final = f'failed to read "{_SCORES}" from cycleState: {NOT_FOUND
 _OUTDATED: Final = AffinityRejections(None, None, None)
 
 
-class InterPodAffinity(Plugin):
+class InterPodAffinity(Plugin[InterPodAffinityArgs]):
     name = "InterPodAffinity"
-    Args = InterPodAffinityArgs
 
-    def __init__(self, args: Any, handle: Handle) -> None:
+    def __init__(self, args: InterPodAffinityArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         facts = handle.release.facts
         self._namespaces = NamespaceResolver(

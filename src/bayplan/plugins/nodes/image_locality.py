@@ -7,7 +7,7 @@ attract all pods.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -21,11 +21,11 @@ MIN_BYTES: Final = 23 * _MIB
 MAX_BYTES_PER_IMAGE: Final = 1000 * _MIB
 
 
-class ImageLocality(Plugin):
+class ImageLocality(Plugin[None]):
     name = "ImageLocality"
     reads = Reads.ALL_NODES
 
-    def __init__(self, args: Any, handle: Handle) -> None:
+    def __init__(self, args: None, handle: Handle) -> None:
         super().__init__(args, handle)
         self._counts_volumes = handle.release.facts.counts_image_volumes
 

@@ -54,9 +54,8 @@ REASON_ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
 REASON_CONFLICT = "pod affinity terms conflict"
 
 
-class NodeAffinity(Plugin):
+class NodeAffinity(Plugin[NodeAffinityArgs]):
     name = "NodeAffinity"
-    Args = NodeAffinityArgs
     reads = Reads.NODE
 
     def __init__(self, args: NodeAffinityArgs, handle: Handle) -> None:

@@ -24,9 +24,8 @@ _NONE: Final = np.iinfo(np.int64).min
 _NUMBER: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 
-class NodeMetadata(Plugin):
+class NodeMetadata(Plugin[NodeMetadataArgs]):
     name = "NodeMetadata"
-    Args = NodeMetadataArgs
     reads = Reads.NODE
 
     def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeTable) -> IntArray:

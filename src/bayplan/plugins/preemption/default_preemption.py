@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bayplan.config.args import DefaultPreemptionArgs
 from bayplan.framework import (
@@ -32,12 +32,11 @@ def _never(pod: Pod, old: object, new: object) -> Hint:
     return Hint.SKIP
 
 
-class DefaultPreemption(Plugin):
+class DefaultPreemption(Plugin[DefaultPreemptionArgs]):
     name = "DefaultPreemption"
-    Args = DefaultPreemptionArgs
     events_to_register = (ClusterEvent(Resource.POD, Action.DELETE, _never),)
 
-    def __init__(self, args: Any, handle: Handle) -> None:
+    def __init__(self, args: DefaultPreemptionArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         facts = handle.release.facts
         self._preemption = Preemption(

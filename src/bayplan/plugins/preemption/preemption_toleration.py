@@ -35,11 +35,10 @@ class VictimToleration(NamedTuple):
     seconds: int
 
 
-class PreemptionToleration(Plugin):
+class PreemptionToleration(Plugin[PreemptionTolerationArgs]):
     name = "PreemptionToleration"
-    Args = PreemptionTolerationArgs
 
-    def __init__(self, args: Any, handle: Handle) -> None:
+    def __init__(self, args: PreemptionTolerationArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         self._preemption = _Preemption(
             handle,

@@ -6,7 +6,7 @@ other namespaces have to be evicted; above, it borrows what other namespaces lea
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from bayplan.framework import (
     Action,
@@ -46,7 +46,7 @@ def _after_bind(pod: Pod, old: Pod | None, new: Pod) -> Hint:
     return Hint.QUEUE if is_spared and group_key(pod) else Hint.SKIP
 
 
-class CapacityScheduling(Plugin):
+class CapacityScheduling(Plugin[None]):
     name = "CapacityScheduling"
     events_to_register = (
         ClusterEvent(Resource.POD, Action.DELETE),
@@ -54,7 +54,7 @@ class CapacityScheduling(Plugin):
         ClusterEvent(ELASTIC_QUOTAS, Action.ALL, _after_quota_change),
     )
 
-    def __init__(self, args: Any, handle: Handle) -> None:
+    def __init__(self, args: None, handle: Handle) -> None:
         super().__init__(args, handle)
         self._tracker = QuotaTracker(handle)
         self._preemption = QuotaPreemption(

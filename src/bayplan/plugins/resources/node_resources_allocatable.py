@@ -6,7 +6,6 @@ With `mode: Least` small nodes are filled first, so that large nodes stay free f
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any
 
 import numpy as np
 
@@ -16,12 +15,11 @@ from bayplan.model import PODS, Pod, is_counted_resource
 from bayplan.plugins._min_max import min_max_normalize, truncated_quotients
 
 
-class NodeResourcesAllocatable(Plugin):
+class NodeResourcesAllocatable(Plugin[NodeResourcesAllocatableArgs]):
     name = "NodeResourcesAllocatable"
-    Args = NodeResourcesAllocatableArgs
     reads = Reads.NODE
 
-    def __init__(self, args: Any, handle: Handle) -> None:
+    def __init__(self, args: NodeResourcesAllocatableArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         #: A resource that is listed twice has the last weight.
         self._weights = {resource.name: resource.weight for resource in args.resources}

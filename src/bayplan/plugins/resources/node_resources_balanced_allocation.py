@@ -36,9 +36,8 @@ if TYPE_CHECKING:
 _HALF: Final = MAX_SCORE // 2
 
 
-class NodeResourcesBalancedAllocation(Plugin):
+class NodeResourcesBalancedAllocation(Plugin[NodeResourcesBalancedAllocationArgs]):
     name = "NodeResourcesBalancedAllocation"
-    Args = NodeResourcesBalancedAllocationArgs
     reads = Reads.RESOURCES
 
     def __init__(self, args: NodeResourcesBalancedAllocationArgs, handle: Handle) -> None:

@@ -71,9 +71,8 @@ class _Need(NamedTuple):
         return self.amount <= offered or (self.by_devices and offered == 0)
 
 
-class NodeResourcesFit(Plugin):
+class NodeResourcesFit(Plugin[NodeResourcesFitArgs]):
     name = "NodeResourcesFit"
-    Args = NodeResourcesFitArgs
     reads = Reads.RESOURCES
 
     def __init__(self, args: NodeResourcesFitArgs, handle: Handle) -> None:
@@ -129,7 +128,7 @@ class NodeResourcesFit(Plugin):
         return needs
 
     def _ignores(self, resource: str) -> bool:
-        args: NodeResourcesFitArgs = self.args
+        args = self.args
         group = resource.partition("/")[0]
         return is_extended_resource_name(resource) and (
             resource in args.ignored_resources or group in args.ignored_resource_groups

@@ -7,7 +7,7 @@ its controller. `DoNotSchedule` filters (`_spread_filter`), `ScheduleAnyway` sco
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from bayplan.config.args import PodTopologySpreadArgs
 from bayplan.framework import (
@@ -43,11 +43,10 @@ _UNREAD: Final = f'reading "PreFilterPodTopologySpread" from cycleState: {NOT_FO
 _UNREAD_SCORES: Final = f'error reading "{_SCORES}" from cycleState: {NOT_FOUND}'
 
 
-class PodTopologySpread(Plugin):
+class PodTopologySpread(Plugin[PodTopologySpreadArgs]):
     name = "PodTopologySpread"
-    Args = PodTopologySpreadArgs
 
-    def __init__(self, args: Any, handle: Handle) -> None:
+    def __init__(self, args: PodTopologySpreadArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         self._constraints = Constraints(args, handle.informers)
         self._has_hard_defaults = self._constraints.has_defaults(HARD)

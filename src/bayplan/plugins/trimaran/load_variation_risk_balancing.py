@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -24,11 +24,10 @@ if TYPE_CHECKING:
 _MIB: Final = 1.0 / 1024.0 / 1024.0
 
 
-class LoadVariationRiskBalancing(Plugin):
+class LoadVariationRiskBalancing(Plugin[LoadVariationRiskBalancingArgs]):
     name = "LoadVariationRiskBalancing"
-    Args = LoadVariationRiskBalancingArgs
 
-    def __init__(self, args: Any, handle: Handle) -> None:
+    def __init__(self, args: LoadVariationRiskBalancingArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         self._margin: float = args.safe_variance_margin
         sensitivity: float = args.safe_variance_sensitivity

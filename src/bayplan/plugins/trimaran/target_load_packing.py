@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,13 +24,12 @@ if TYPE_CHECKING:
     from bayplan.plugins.trimaran._node_loads import FloatArray
 
 
-class TargetLoadPacking(Plugin):
+class TargetLoadPacking(Plugin[TargetLoadPackingArgs]):
     name = "TargetLoadPacking"
-    Args = TargetLoadPackingArgs
 
-    def __init__(self, args: Any, handle: Handle) -> None:
+    def __init__(self, args: TargetLoadPackingArgs, handle: Handle) -> None:
         super().__init__(args, handle)
-        self._default_milli = parse_milli(args.default_requests.get(CPU, 0))
+        self._default_milli = parse_milli((args.default_requests or {}).get(CPU, 0))
         self._multiplier = float(args.default_requests_multiplier)
         self._target = float(args.target_utilization)
         self._loads = NodeLoads(args, handle, _utilization_and_capacity, 2)

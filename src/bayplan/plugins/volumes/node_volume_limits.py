@@ -7,7 +7,7 @@ in the cache shows which nodes are far from their limits, so that their pods nee
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -39,10 +39,10 @@ NOT_INSTALLED: Final = "{driver} CSI driver is not installed on the node"
 EXCEEDED: Final = "node(s) exceed max volume count"
 
 
-class NodeVolumeLimits(Plugin):
+class NodeVolumeLimits(Plugin[None]):
     name = "NodeVolumeLimits"
 
-    def __init__(self, args: Any, handle: Handle) -> None:
+    def __init__(self, args: None, handle: Handle) -> None:
         super().__init__(args, handle)
         self._volumes = AttachedVolumes(handle.informers)
         self._nodes = NodeLimits(handle)

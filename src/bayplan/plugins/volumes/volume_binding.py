@@ -8,7 +8,7 @@ pod is tried.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -70,13 +70,12 @@ class Attempt:
 _NO_CLAIMS: Final = Attempt(PodVolumeClaims((), ()))
 
 
-class VolumeBinding(Plugin):
+class VolumeBinding(Plugin[VolumeBindingArgs]):
     name = "VolumeBinding"
-    Args = VolumeBindingArgs
     # For the pods that have a signature, those without storage; what is found for others is for one pod alone.
     reads = Reads.NODE
 
-    def __init__(self, args: Any, handle: Handle) -> None:
+    def __init__(self, args: VolumeBindingArgs, handle: Handle) -> None:
         super().__init__(args, handle)
         index = VolumeIndex(handle.informers)
         self._stored_claims = handle.informers.lister(PersistentVolumeClaim)

@@ -8,7 +8,7 @@ other pods from every node.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -61,10 +61,10 @@ class Conflicts:
         return sum(name in self.once_pod_claims for name in named_claims(moved))
 
 
-class VolumeRestrictions(Plugin):
+class VolumeRestrictions(Plugin[None]):
     name = "VolumeRestrictions"
 
-    def __init__(self, args: Any, handle: Handle) -> None:
+    def __init__(self, args: None, handle: Handle) -> None:
         super().__init__(args, handle)
         self._claims = handle.informers.lister(PersistentVolumeClaim)
 

@@ -7,7 +7,7 @@ beta label of a volume is compared with the newer label of a node that lacks the
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -58,10 +58,10 @@ class TopologyLabel(NamedTuple):
     values: frozenset[str]
 
 
-class VolumeZone(Plugin):
+class VolumeZone(Plugin[None]):
     name = "VolumeZone"
 
-    def __init__(self, args: Any, handle: Handle) -> None:
+    def __init__(self, args: None, handle: Handle) -> None:
         super().__init__(args, handle)
         self._volumes = handle.informers.lister(PersistentVolume)
         self._claims = handle.informers.lister(PersistentVolumeClaim)

@@ -7,7 +7,7 @@ from typing import Any
 from tests.unit.apiserver.direct_client import DirectClient
 
 from bayplan.apiserver.openapi.openapi_protobuf import CONTENT_TYPE
-from bayplan.apiserver.protobuf.wire_format import fields_of
+from bayplan.model.wire_format import fields_of
 
 ACCEPT = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.unit.apiserver.direct_client import CONFIG_MAPS, DirectClient
 
 from bayplan.apiserver import protobuf
-from bayplan.apiserver.protobuf.wire_format import fields_of, signed
+from bayplan.model.wire_format import fields_of, signed
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 #: What `kubectl create configmap a --from-literal=x=1` of 1.36 sends.
@@ -87,6 +87,15 @@ def test_types_with_a_form_of_their_own() -> None:
         }
     ]
     assert pod["spec"]["tolerations"] == [{"key": "key", "tolerationSeconds": -1}]
+
+
+def test_a_message_in_pieces_is_merged() -> None:
+    """What is appended to a body changes what was said before: lists grow, texts are replaced."""
+    pieces = field(1, message(f1="a", f6="7", f14="first")) + field(1, message(f6="8", f14="second"))
+
+    decoded = protobuf.decode(body("v1", "ConfigMap", pieces))
+
+    assert decoded["metadata"] == {"name": "a", "resourceVersion": "8", "finalizers": ["first", "second"]}
 
 
 def test_fields_of_a_newer_client_are_left_out() -> None:

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from tests.unit.plugins.bench import Bench
 
+from bayplan.apiserver import protobuf
+from bayplan.client import ApiError
 from bayplan.core.messages import StartWork
 from bayplan.framework import CycleState, Status
 from bayplan.model import KubeObject, Node, Pod, ResourceClaim
@@ -38,6 +40,8 @@ class ClaimServer:
         self._versions = itertools.count(100)
         self.requests: list[tuple[str, str]] = []
         self.bodies: list[Any] = []
+        #: What a claim is in protobuf.
+        self.stored = b""
         #: Called before the next requests are answered, one for each.
         self.before: list[Callable[[], None]] = []
 
@@ -57,8 +61,14 @@ class ClaimServer:
             found = self._bench.objects.lister(ResourceClaim).get(path.rpartition("/")[2], "default")
             assert found is not None
             return dict(found.raw)
-        assert isinstance(body, dict)
-        return self.store(body)
+        assert isinstance(body, dict | bytes)
+        return self.store(protobuf.decode(body) if isinstance(body, bytes) else body)
+
+    async def get_protobuf(self, path: str) -> bytes:
+        self.requests.append(("GET", "protobuf"))
+        if not self.stored:
+            raise ApiError(406)
+        return self.stored
 
     def store(self, body: Mapping[str, Any]) -> dict[str, Any]:
         version = next(self._versions)

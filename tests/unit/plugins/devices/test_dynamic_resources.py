@@ -364,6 +364,12 @@ def waiting_stage() -> tuple[ClaimStage, Pod, CycleState]:
     return on_stage, pod, on_stage.reserve(pod, "a")
 
 
+def counted(on_stage: ClaimStage) -> str:
+    """The scraped line of waits for devices."""
+    text = on_stage.bench.core.plugin_metrics.registry.text().decode()
+    return next(line for line in text.splitlines() if "_allocations_total{" in line)
+
+
 def report(on_stage: ClaimStage, **condition: str) -> None:
     raw = on_stage.claim("c").raw
     on_stage.server.store({**raw, "status": {**raw["status"], "devices": [attached(**condition)]}})
@@ -377,6 +383,10 @@ def report(on_stage: ClaimStage, **condition: str) -> None:
             {"type": "Failed", "reason": "Broken", "message": "no power"},
             'device binding failed: claim=c, reason=Broken, message="no power"',
         ),
+        (
+            {"type": "Failed", "reason": "Broken", "message": 'no "power"\n'},
+            r'device binding failed: claim=c, reason=Broken, message="no \"power\"\n"',
+        ),
     ],
 )
 def test_pod_waits_until_its_device_is_attached(condition: dict[str, str], message: str | None) -> None:
@@ -384,6 +394,7 @@ def test_pod_waits_until_its_device_is_attached(condition: dict[str, str], messa
     on_stage.clock.later = lambda: report(on_stage, **condition)
     status = on_stage.pre_bind(state, pod, "a")
     assert (None if status is None else status.message) == message
+    assert f'status="{"success" if message is None else "failure"}"}} 1.0' in counted(on_stage)
 
 
 def test_device_that_is_never_attached() -> None:
@@ -392,6 +403,7 @@ def test_device_that_is_never_attached() -> None:
     status = on_stage.pre_bind(state, pod, "a")
     assert status is not None
     assert status.message.startswith("device binding timeout: ")
+    assert 'status="timeout"} 1.0' in counted(on_stage)
     on_stage.clock.advance(600)
     assert on_stage.rejections(pod) == {"a": NOT_AVAILABLE}
 

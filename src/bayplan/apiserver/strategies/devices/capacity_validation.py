@@ -9,6 +9,7 @@ from bayplan.apiserver.api_errors import StatusCause
 from bayplan.apiserver.strategies.devices.device_lists import set_causes
 from bayplan.apiserver.validation.field_errors import forbidden, invalid, required
 from bayplan.model.quantity import Quantity
+from bayplan.release import ReleaseFacts
 
 _MAX_VALUES: Final = 10
 
@@ -19,7 +20,7 @@ def single_capacity_causes(capacity: Mapping[str, Any], path: str) -> Iterator[S
         yield forbidden(f"{path}.requestPolicy", "allowMultipleAllocations must be true")
 
 
-def shared_capacity_causes(capacity: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
+def shared_capacity_causes(facts: ReleaseFacts, capacity: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
     """Errors of the capacity of a device that several claims can share."""
     policy = capacity.get("requestPolicy")
     if policy is None:
@@ -43,7 +44,8 @@ def shared_capacity_causes(capacity: Mapping[str, Any], path: str) -> Iterator[S
     if values:
         yield from _value_causes(values, default, capacity_value, f"{path}.validValues")
     else:
-        yield from _RangeCheck(valid_range, default, capacity_value, f"{path}.validRange").causes()
+        at_default = facts.locates_device_errors
+        yield from _RangeCheck(valid_range, default, capacity_value, f"{path}.validRange").causes(at_default)
 
 
 def _value_causes(values: list[str], default: str, capacity: str, path: str) -> Iterator[StatusCause]:
@@ -70,19 +72,22 @@ class _RangeCheck:
         self._capacity = capacity
         self._path = path
 
-    def causes(self) -> Iterator[StatusCause]:
+    def causes(self, at_default: bool) -> Iterator[StatusCause]:
+        """*at_default*: whether a wrong default is reported at the default, not at the limit."""
         if "min" not in self._range:
             yield required(f"{self._path}.min", "required when validRange is defined")
             return
         minimum = self._range["min"]
         yield from self._not_above("min", minimum, self._capacity, "min is larger than capacity value")
         if _amount(self._default) < _amount(minimum):
-            yield invalid(f"{self._path}.min", self._default, f"default is less than min: {minimum}")
+            where = f"{self._path}.{'default' if at_default else 'min'}"
+            yield invalid(where, self._default, f"default is less than min: {minimum}")
         if "max" in self._range:
             maximum = self._range["max"]
             yield from self._not_above("max", minimum, maximum, "min is larger than max")
             yield from self._not_above("max", maximum, self._capacity, "max is larger than capacity value")
-            yield from self._not_above("max", self._default, maximum, "default is more than max")
+            key = "default" if at_default else "max"
+            yield from self._not_above(key, self._default, maximum, "default is more than max")
         if "step" in self._range:
             yield from self._step_causes(minimum, self._range["step"])
 

@@ -33,6 +33,7 @@ from bayplan.apiserver.validation.field_errors import (
     too_many,
 )
 from bayplan.apiserver.validation.selector_validation import node_selector_causes
+from bayplan.release import ReleaseFacts
 
 _MAX_CONSUMERS: Final = 256
 _MAX_RESULTS: Final = 32
@@ -64,13 +65,15 @@ def allocation_results(status: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]
     return results
 
 
-def claim_status_causes(new: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[StatusCause]:
+def claim_status_causes(
+    new: Mapping[str, Any], old: Mapping[str, Any], facts: ReleaseFacts
+) -> Iterator[StatusCause]:
     """Errors of a change of a claim's status; both are whole claims."""
     status, before = new.get("status", {}), old.get("status", {})
     allocation, consumers = status.get("allocation"), status.get("reservedFor", ())
     path = "status.reservedFor"
     yield from set_causes(consumers, _MAX_CONSUMERS, path, _consumer_causes, lambda each: each.get("uid", ""))
-    device_causes = partial(_device_status_causes, allocated_devices(status))
+    device_causes = partial(_device_status_causes, allocated_devices(status), facts)
     yield from set_causes(status.get("devices", ()), None, "status.devices", device_causes, _shown_device)
     if consumers and allocation is None:
         yield forbidden(path, "may not be specified when `allocated` is not set")
@@ -139,7 +142,7 @@ def _shown_device(device: Mapping[str, Any]) -> object:
 
 
 def _device_status_causes(
-    allocated: set[AllocatedDevice], device: Mapping[str, Any], path: str
+    allocated: set[AllocatedDevice], facts: ReleaseFacts, device: Mapping[str, Any], path: str
 ) -> Iterator[StatusCause]:
     yield from _identity_causes(device, path)
     if allocated_device(device) not in allocated:
@@ -147,7 +150,7 @@ def _device_status_causes(
     conditions = device.get("conditions") or ()
     if len(conditions) > _MAX_CONDITIONS:
         yield too_many(f"{path}.conditions", len(conditions), _MAX_CONDITIONS)
-    yield from condition_causes(conditions, f"{path}.conditions")
+    yield from condition_causes(conditions, f"{path}.conditions", duplicate_entries=facts.locates_device_errors)
     if "data" in device:
         yield from raw_object_causes(device["data"], f"{path}.data", _MAX_DATA_BYTES)
     yield from _network_causes(device.get("networkData", {}), f"{path}.networkData")

@@ -20,6 +20,7 @@ from bayplan.apiserver.strategies.devices.device_names import (
 from bayplan.apiserver.validation.field_errors import each, invalid, not_supported, required, too_long
 from bayplan.apiserver.validation.name_validation import label_value_errors, subdomain_errors
 from bayplan.cel import MAX_EXPRESSION_BYTES, compile_device_selector
+from bayplan.release import ReleaseFacts
 
 MAX_REQUESTS: Final = 32
 MAX_CONFIGURATIONS: Final = 32
@@ -54,13 +55,13 @@ def default_tolerations(device: Mapping[str, Any]) -> None:
             toleration["operator"] = "Equal"
 
 
-def claim_spec_causes(spec: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
+def claim_spec_causes(spec: Mapping[str, Any], path: str, facts: ReleaseFacts) -> Iterator[StatusCause]:
     """Errors of the spec of a new claim, or of a template for claims."""
     devices, path = spec.get("devices", {}), f"{path}.devices"
     requests = devices.get("requests") or ()
     names = RequestNames(requests)
     yield from set_causes(requests, MAX_REQUESTS, f"{path}.requests", _request_causes, _name)
-    constraint_causes = partial(_constraint_causes, names)
+    constraint_causes = partial(_constraint_causes, names, facts)
     yield from list_causes(
         devices.get("constraints", ()), _MAX_CONSTRAINTS, f"{path}.constraints", constraint_causes
     )
@@ -155,14 +156,16 @@ def _selector_causes(selector: Mapping[str, Any], path: str) -> Iterator[StatusC
 # --- constraints and configuration ------------------------------------------------------------------------
 
 
-def _constraint_causes(names: RequestNames, constraint: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
+def _constraint_causes(
+    names: RequestNames, facts: ReleaseFacts, constraint: Mapping[str, Any], path: str
+) -> Iterator[StatusCause]:
     yield from set_causes(constraint.get("requests", ()), MAX_REQUESTS, f"{path}.requests", names.reference_causes)
-    for key in ("matchAttribute", "distinctAttribute"):
-        if key in constraint:
-            yield from fully_qualified_causes(constraint[key], f"{path}.{key}")
-            return
-    both = '"matchAttribute" or "distinctAttribute"'
-    yield required(path, f"exactly one of {both} is required, but multiple fields are set")
+    given = [key for key in ("matchAttribute", "distinctAttribute") if key in constraint]
+    for key in given if facts.locates_device_errors else given[:1]:
+        yield from fully_qualified_causes(constraint[key], f"{path}.{key}")
+    if not given:
+        both = '"matchAttribute" or "distinctAttribute"'
+        yield required(path, f"exactly one of {both} is required, but multiple fields are set")
 
 
 def claim_configuration_causes(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from bayplan.apiserver.api_errors import StatusCause
@@ -26,6 +27,7 @@ from bayplan.apiserver.validation.field_errors import (
 )
 from bayplan.apiserver.validation.name_validation import label_value_errors, subdomain_errors
 from bayplan.apiserver.validation.selector_validation import node_selector_causes
+from bayplan.release import ReleaseFacts
 
 _MAX_ENTRIES: Final = 32
 _MAX_TAINTS: Final = 16
@@ -44,11 +46,16 @@ _NODES: Final = "`nodeName`, `nodeSelector`, or `allNodes`"
 
 
 def device_causes(
-    device: Mapping[str, Any], old: Mapping[str, Any] | None, path: str, *, per_device: bool
+    device: Mapping[str, Any],
+    old: Mapping[str, Any] | None,
+    path: str,
+    *,
+    per_device: bool,
+    facts: ReleaseFacts,
 ) -> Iterator[StatusCause]:
     """Errors of a device; `per_device`: devices say themselves which nodes they are available on."""
     yield from label_causes_of(device.get("name", ""), f"{path}.name")
-    yield from _property_causes(device, path)
+    yield from _property_causes(device, path, facts)
     taints = device.get("taints", ())
     if old is None or old.get("taints", ()) != taints:
         yield from list_causes(taints, _MAX_TAINTS, f"{path}.taints", taint_causes)
@@ -60,7 +67,7 @@ def device_causes(
     yield from binding_condition_causes(device, path)
 
 
-def _property_causes(device: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
+def _property_causes(device: Mapping[str, Any], path: str, facts: ReleaseFacts) -> Iterator[StatusCause]:
     attributes, capacity = device.get("attributes", {}), device.get("capacity", {})
     count = len(attributes) + len(capacity)
     if count > _MAX_ENTRIES:
@@ -69,7 +76,8 @@ def _property_causes(device: Mapping[str, Any], path: str) -> Iterator[StatusCau
     yield from map_causes(
         attributes, None, f"{path}.attributes", qualified_causes, _attribute_causes, shown_bytes=MAX_QUALIFIED
     )
-    capacity_causes = shared_capacity_causes if device.get("allowMultipleAllocations") else single_capacity_causes
+    is_shared = device.get("allowMultipleAllocations")
+    capacity_causes = partial(shared_capacity_causes, facts) if is_shared else single_capacity_causes
     yield from map_causes(
         capacity, None, f"{path}.capacity", qualified_causes, capacity_causes, shown_bytes=MAX_QUALIFIED
     )

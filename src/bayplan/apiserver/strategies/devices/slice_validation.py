@@ -15,6 +15,7 @@ from bayplan.apiserver.strategies.devices.device_validation import (
     node_choices,
 )
 from bayplan.apiserver.validation.field_errors import immutable, invalid, required
+from bayplan.release import ReleaseFacts
 
 _MAX_DEVICES: Final = 128
 #: With taints or counters, which make devices large.
@@ -23,7 +24,9 @@ _MAX_COUNTER_SETS: Final = 8
 _NODES: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 
 
-def slice_spec_causes(spec: Mapping[str, Any], old: Mapping[str, Any] | None) -> Iterator[StatusCause]:
+def slice_spec_causes(
+    spec: Mapping[str, Any], old: Mapping[str, Any] | None, facts: ReleaseFacts
+) -> Iterator[StatusCause]:
     """Errors of the spec of a slice, and of its change."""
     yield from driver_causes(spec.get("driver", ""), "spec.driver")
     yield from _pool_causes(spec.get("pool", {}))
@@ -34,7 +37,7 @@ def slice_spec_causes(spec: Mapping[str, Any], old: Mapping[str, Any] | None) ->
     yield from _node_causes(spec)
     if spec.get("sharedCounters") and spec.get("devices"):
         yield invalid("spec", "", "only one of `sharedCounters` or `devices` is allowed")
-    yield from _device_list_causes(spec, old)
+    yield from _device_list_causes(spec, old, facts)
     yield from set_causes(
         spec.get("sharedCounters", ()), _MAX_COUNTER_SETS, "spec.sharedCounters", _counter_set_causes, _name
     )
@@ -73,14 +76,17 @@ def _node_causes(spec: Mapping[str, Any]) -> Iterator[StatusCause]:
         yield invalid("spec", f"{{{', '.join(chosen)}}}", f"{text}, but multiple fields are set")
 
 
-def _device_list_causes(spec: Mapping[str, Any], old: Mapping[str, Any] | None) -> Iterator[StatusCause]:
+def _device_list_causes(
+    spec: Mapping[str, Any], old: Mapping[str, Any] | None, facts: ReleaseFacts
+) -> Iterator[StatusCause]:
     devices = spec.get("devices", ())
     are_large = any(device.get("taints") or device.get("consumesCounters") for device in devices)
     before = {device.get("name", ""): device for device in (old or {}).get("devices", ())}
     per_device = spec.get("perDeviceNodeSelection") is True
 
     def causes(device: Mapping[str, Any], path: str) -> Iterator[StatusCause]:
-        return device_causes(device, before.get(device.get("name", "")), path, per_device=per_device)
+        stored = before.get(device.get("name", ""))
+        return device_causes(device, stored, path, per_device=per_device, facts=facts)
 
     limit = _MAX_LARGE_DEVICES if are_large else _MAX_DEVICES
     yield from set_causes(devices, limit, "spec.devices", causes, _name)

@@ -1,4 +1,4 @@
-"""The wire format of protobuf: field numbers and raw values."""
+"""Reads the wire format: field numbers and raw values."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from bayplan.controllers.api_objects import (
     split_key,
 )
 from bayplan.controllers.controller import Controller
+from bayplan.controllers.disruption.budgeted_pods import BudgetedPods
 from bayplan.controllers.pod_view import PodView
 from bayplan.model.times import format_time
 
@@ -36,45 +37,49 @@ class DisruptionController(Controller):
 
     def watch(self) -> None:
         self._budgets = self.objects(POLICY, "poddisruptionbudgets")
+        #: Key of a budget → the pods that it selects.
+        self._selected: dict[str, BudgetedPods] = {}
         self._pods = self.pods(self._pod_changed)
         self._owners = {kind: self._informers.custom(*where) for kind, where in SCALED.items()}
 
     def _pod_changed(self, old: PodView | None, new: PodView | None) -> None:
-        for pod in (old, new):
-            if pod is not None:
-                for budget in self._budgets.list(pod.namespace):
-                    if selector_of(budget["spec"].get("selector")).matches(pod.metadata.labels):
-                        self.queue.add(key_of(budget))
+        there = [pod for pod in (old, new) if pod is not None]
+        for budget in self._budgets.list(there[0].namespace):
+            selector = selector_of(budget["spec"].get("selector"))
+            if any(selector.matches(pod.metadata.labels) for pod in there):
+                key = key_of(budget)
+                pods = self._selected.get(key)
+                if pods is not None:
+                    pods.remove(there[0].name) if new is None else pods.put(new)
+                self.queue.add_for_one_of(key, len(pods) if pods is not None else 0)
 
     async def reconcile(self, key: str) -> float | None:
         namespace, name = split_key(key)
         budget = self._budgets.get(name, namespace)
         if budget is None or is_being_deleted(budget):
+            self._selected.pop(key, None)
             return None
         selector = selector_of(budget["spec"].get("selector"))
-        pods = [
-            pod
-            for pod in self._pods.list(namespace)
-            if not pod.has_ended and selector.matches(pod.metadata.labels)
-        ]
+        pods = self._selected.get(key)
+        if pods is None or pods.selector is not selector:
+            pods = self._selected[key] = BudgetedPods(selector, self._pods.list(namespace))
         await self._update_status(budget, pods)
         return None
 
-    async def _update_status(self, budget: Object, pods: list[PodView]) -> None:
+    async def _update_status(self, budget: Object, pods: BudgetedPods) -> None:
         expected, desired = self._desired(budget, pods)
-        healthy = sum(pod.is_ready and not pod.is_deleted for pod in pods)
-        allowed = max(healthy - desired, 0) if expected else 0
+        allowed = max(pods.n_healthy - desired, 0) if expected else 0
         known = budget.get("status") or {}
         status: Object = {
-            "currentHealthy": healthy,
+            "currentHealthy": pods.n_healthy,
             "desiredHealthy": desired,
             "disruptionsAllowed": allowed,
             "expectedPods": expected,
             "observedGeneration": budget["metadata"].get("generation", 0),
         }
         # Pods that the server has counted as evicted are gone from the list or marked by now.
-        there = {pod.name for pod in pods if not pod.is_deleted}
-        disrupted = {name: when for name, when in (known.get("disruptedPods") or {}).items() if name in there}
+        evicted = (known.get("disruptedPods") or {}).items()
+        disrupted = {name: when for name, when in evicted if pods.is_there(name)}
         status["disruptionsAllowed"] = max(allowed - len(disrupted), 0)
         if all(known.get(field) == value for field, value in status.items()):
             return
@@ -100,29 +105,28 @@ class DisruptionController(Controller):
             condition["lastTransitionTime"] = before["lastTransitionTime"]
         return condition
 
-    def _desired(self, budget: Object, pods: list[PodView]) -> tuple[int, int]:
+    def _desired(self, budget: Object, pods: BudgetedPods) -> tuple[int, int]:
         """How many pods are expected, and how many of them must be healthy."""
         spec = budget["spec"]
         most = spec.get("maxUnavailable")
         if most is not None:
-            expected = self._scale(pods)
+            expected = self._scale(budget, pods)
             return expected, max(expected - _amount(most, expected), 0)
         least = spec.get("minAvailable", 0)
         if isinstance(least, int):
             return len(pods), least
-        expected = self._scale(pods)
+        expected = self._scale(budget, pods)
         return expected, _amount(least, expected)
 
-    def _scale(self, pods: list[PodView]) -> int:
+    def _scale(self, budget: Object, pods: BudgetedPods) -> int:
         """The replicas of the pods' controllers; a pod without one counts as one."""
         total, seen = 0, set()
-        for pod in pods:
-            owner = pod.metadata.controller
+        for owner, n_pods in pods.controllers.items():
             if owner is None:
-                total += 1
+                total += n_pods
             elif owner.uid not in seen:
                 seen.add(owner.uid)
-                total += self._replicas(pod.namespace, owner.kind, owner.name, seen)
+                total += self._replicas(budget["metadata"]["namespace"], owner.kind, owner.name, seen)
         return total
 
     def _replicas(self, namespace: str, kind: str, name: str, seen: set[str]) -> int:

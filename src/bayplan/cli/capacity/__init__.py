@@ -1,0 +1,1 @@
+"""The commands about capacity: `bayplan capacity`, `drain-plan` and `size`."""

@@ -1,0 +1,1 @@
+"""PodDisruptionBudgets and the pods that they count."""

@@ -1,0 +1,1 @@
+"""What a Service selects: its EndpointSlices."""

@@ -1,0 +1,1 @@
+"""Snapshots of clusters: what scheduling reads of them, also under other names."""
