@@ -63,7 +63,7 @@ class _UpCommand(click.Command):
 @click.option(
     "--kubernetes",
     metavar="VERSION",
-    help="The release of Kubernetes that the cluster speaks and its scheduler follows: 1.36 or 1.37.",
+    help="The release of Kubernetes that the API server and the scheduler follow: 1.36 or 1.37.",
 )
 @click.option("--config", "config_file", type=FILE, metavar="FILE", help="The scheduler's configuration.")
 @plugin_option

@@ -323,7 +323,7 @@ class SchedulerCore:
         return self._devices
 
     def _taints_changed(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
-        """A rule has tainted devices of a slice, or no longer does: pods that wait are told of the slice."""
+        """A rule has tainted devices of a slice, or no longer does: the queue is notified of the slice."""
         self._handlers.notify_queue(old, new)
 
     def _pre_enqueue_failed(self, pod: Pod, status: Status) -> None:

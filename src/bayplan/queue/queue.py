@@ -280,7 +280,7 @@ class SchedulingQueue:
         if not info.rejectors:
             return QueueingStrategy.AFTER_BACKOFF  # no event shows that the cause of an error is gone
         if info.pod.uid not in self._in_flight.pods:
-            log.error(None, "Pod comes back that was not in flight", pod=info.pod)
+            log.error(None, "Pod was requeued although it was not in flight", pod=info.pod)
             return QueueingStrategy.AFTER_BACKOFF
         strategy = QueueingStrategy.SKIP
         for event, old, new in self._in_flight.missed_by(info.pod.uid):
