@@ -253,6 +253,7 @@ PodClassKey: TypeAlias = tuple[str, bool, frozenset[tuple[str, str]]]
 
 
 def pod_class_key(pod: Pod) -> PodClassKey:
+    """Equal for the pods of one `PodClass`."""
     return pod.namespace, pod.metadata.deletion_timestamp is not None, frozenset(pod.labels.items())
 
 

@@ -72,7 +72,7 @@ class ImageColumns(ColumnGroup):
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self._nodes = nodes
-        #: By normalised name.
+        #: By normalized name.
         self.by_name: dict[str, Image] = {}
 
     def set_node(self, row: int, node: Node, old: Node | None) -> None:

@@ -46,7 +46,7 @@ class ObjectStore(Generic[T]):
         old = self._by_key.get((namespace, name))
         self._by_key[namespace, name] = value
         for owner, callback in self._callbacks:
-            _tell(owner, callback, old, value)
+            _notify(owner, callback, old, value)
         return old
 
     def remove(self, namespace: str, name: str) -> T | None:
@@ -55,7 +55,7 @@ class ObjectStore(Generic[T]):
         old = self._by_key.pop((namespace, name), None)
         if old is not None:
             for owner, callback in self._callbacks:
-                _tell(owner, callback, old, None)
+                _notify(owner, callback, old, None)
         return old
 
     def follow(self, other: ObjectStore[T]) -> None:
@@ -71,7 +71,7 @@ class ObjectStore(Generic[T]):
         # A new list: a callback may subscribe another one.
         self._callbacks = [*self._callbacks, (owner, callback)]
         for value in self.list() if replay else ():
-            _tell(owner, callback, None, value)
+            _notify(owner, callback, None, value)
 
     def unsubscribe(self, owner: object) -> None:
         self._callbacks = [each for each in self._callbacks if each[0] != owner]
@@ -81,7 +81,7 @@ class ObjectStore(Generic[T]):
         own = [callback for whose, callback in self._callbacks if whose == owner]
         for value in self.list() if own else ():
             for callback in own:
-                _tell(owner, callback, None, value)
+                _notify(owner, callback, None, value)
 
 
 class ObjectStores:
@@ -198,7 +198,7 @@ class ObjectStores:
             store.remove(value.namespace, value.name)
 
 
-def _tell(owner: object, callback: Callable[[Any, Any], None], old: Any, new: Any) -> None:
+def _notify(owner: object, callback: Callable[[Any, Any], None], old: Any, new: Any) -> None:
     """Call a plugin's callback. One that raises must not keep the cache and the queue from the change."""
     try:
         callback(old, new)

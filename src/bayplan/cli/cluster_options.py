@@ -62,7 +62,7 @@ def reading_options(function: F) -> F:
 def cluster_options(function: F) -> F:
     """The same, and the form of the answer."""
     form = click.option(
-        "-o", "--output", type=click.Choice(OUTPUTS), default="text", show_default=True, help="The form."
+        "-o", "--output", type=click.Choice(OUTPUTS), default="text", show_default=True, help="The format."
     )
     width = click.option(
         "--width",
@@ -90,7 +90,10 @@ def server_options(function: F) -> F:
                 help="Ask a running Bayplan: its address, or auto for the holder of the Lease.",
             ),
             click.option(
-                "--certificate-authority", default="", metavar="FILE", help="Of the certificate of --server."
+                "--certificate-authority",
+                default="",
+                metavar="FILE",
+                help="The CA of the certificate of --server.",
             ),
             click.option(
                 "--insecure-skip-tls-verify", is_flag=True, help="Do not check the certificate of --server."

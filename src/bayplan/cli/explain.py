@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Would these workloads fit? Pod, Deployment, StatefulSet, Job and so on. Repeatable.",
 )
-@click.option("--node", default="", metavar="NAME", help="Every plugin's verdict and score on this node.")
+@click.option("--node", default="", metavar="NAME", help="Show every plugin's verdict and score on this node.")
 @click.option(
     "--suggestions",
     default=5,

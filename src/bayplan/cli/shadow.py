@@ -46,9 +46,9 @@ DEFAULT_NAME = "default"
     help="Summarize files of --out instead of reading a cluster. Repeatable.",
 )
 @click.option(
-    "--for", "seconds", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="End after so long."
+    "--for", "seconds", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="Stop after this time."
 )
-@click.option("--pods", "n_pods", type=click.IntRange(1), metavar="N", help="End after so many pods.")
+@click.option("--pods", "n_pods", type=click.IntRange(1), metavar="N", help="Stop after this many pods.")
 @click.option(
     "--settle",
     "settle_seconds",
@@ -72,7 +72,7 @@ DEFAULT_NAME = "default"
     help="Serve metrics on 127.0.0.1 meanwhile; 0 picks a free port.",
 )
 @click.option(
-    "-o", "--output", type=click.Choice(("text", "json")), default="text", show_default=True, help="The form."
+    "-o", "--output", type=click.Choice(("text", "json")), default="text", show_default=True, help="The format."
 )
 @click.option("--all", "shows_all", is_flag=True, help="Show every pod, not only unexplained disagreements.")
 @click.option("-v", "verbosity", default=0, type=int, metavar="LEVEL", help="How much to log.")
@@ -89,7 +89,8 @@ def command(
     """Compare Bayplan with the scheduler of a cluster, pod by pod.
 
     Watches the cluster and writes nothing to it. For every pod that the cluster's scheduler places: where Bayplan
-    would have placed it, and if on another node, why. Ends with a summary at SIGINT, or as --for and --pods say.
+    would have placed it, and if on another node, why. Prints a summary on SIGINT, or at the limit of --for or
+    --pods.
 
     \b
     bayplan shadow --kubeconfig ~/.kube/config --out pods.jsonl

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.option(
     "--reader", metavar="REF", help="Read the traces with a function: path/to/file.py:function or module:function."
 )
-@click.option("--seed", default=0, show_default=True, metavar="N", help="Of everything that is random.")
+@click.option("--seed", default=0, show_default=True, metavar="N", help="The seed of all random choices.")
 @click.option(
     "--ties",
     type=click.Choice(["random", "name", "first"]),
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     show_default=True,
     help="Which of equally good nodes is taken: any, as kube-scheduler does, the smallest name, or the oldest.",
 )
-@click.option("--speed", default=1.0, show_default=True, metavar="X", help="2: pods come twice as fast.")
-@click.option("--repeat", default=1, show_default=True, metavar="N", help="The trace several times over.")
+@click.option("--speed", default=1.0, show_default=True, metavar="X", help="With 2, pods arrive twice as fast.")
+@click.option("--repeat", default=1, show_default=True, metavar="N", help="Play the trace this many times.")
 @click.option("--rate", type=float, metavar="X", help="Pods per second, at random, in place of recorded times.")
 @click.option(
     "--ends",
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     show_default=True,
     type=click.FloatRange(min=1e-6),
     metavar="X",
-    help="What an attempt takes of the simulated time.",
+    help="How much simulated time an attempt takes.",
 )
 @click.option("--out", type=click.Path(file_okay=False), metavar="DIR", help="Write summary.json and CSV files.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")

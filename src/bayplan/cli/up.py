@@ -63,7 +63,7 @@ class _UpCommand(click.Command):
 @click.option(
     "--kubernetes",
     metavar="VERSION",
-    help="The release of Kubernetes that the cluster speaks and its scheduler follows: 1.36 or 1.37.",
+    help="The release of Kubernetes that the API server and the scheduler follow: 1.36 or 1.37.",
 )
 @click.option("--config", "config_file", type=FILE, metavar="FILE", help="The scheduler's configuration.")
 @plugin_option
@@ -169,7 +169,7 @@ def _detach(context: click.Context, target: Path, merged: Path | None) -> None:
     cluster = start(context.meta[WORDS], target, merged)
     click.echo(f"The cluster is up at {cluster.server} in the background (process {cluster.pid}).\n")
     click.echo(_instructions(target, merged))
-    click.echo("\nbayplan status tells how it is, bayplan down stops it.")
+    click.echo("\nbayplan status shows its state, bayplan down stops it.")
 
 
 def _cluster(given: dict[str, Any]) -> Callable[[], Cluster]:

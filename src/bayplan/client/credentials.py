@@ -1,6 +1,6 @@
 """Credentials: static ones, token files that are rotated, and exec plugins.
 
-Comes in: an `AuthInfo`. Goes out: a `Credential`, and a `CredentialSource` if it can expire. An exec plugin is a
+In: an `AuthInfo`. Out: a `Credential`, and a `CredentialSource` if it can expire. An exec plugin is a
 command that prints an ExecCredential of client.authentication.k8s.io, which is used until it expires.
 """
 

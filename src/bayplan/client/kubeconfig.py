@@ -1,6 +1,6 @@
 """The API server's address and our credentials, from a kubeconfig file or the service account of our pod.
 
-Comes in: paths and names. Goes out: `ClusterAccess`, plain data; nothing is connected, run or renewed here.
+In: paths and names. Out: `ClusterAccess`, plain data; nothing is connected, run or renewed here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """HTTP requests to the API server over pooled TLS connections.
 
-Comes in: method, path and body. Goes out: the body of a 2xx response, or ApiError, TransportError or AccessError.
+In: method, path and body. Out: the body of a 2xx response, or ApiError, TransportError or AccessError.
 The rate limit and retries are `KubeClient`'s, except for two retries that are always safe: a request that was
 refused for an expired credential, and a GET on a reused connection that was dead.
 

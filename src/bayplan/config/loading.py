@@ -1,6 +1,6 @@
 """Loads configurations: from the text of a file to a validated configuration, or to the list of all errors.
 
-Comes in: the text, the name of its source, the catalogue of plugins. Goes out: `Loaded`, or `ConfigError`.
+In: the text, the name of its source, the catalogue of plugins. Out: `Loaded`, or `ConfigError`.
 Nothing is started and nothing is contacted; the files that an extender's `tlsConfig` names are read.
 """
 

@@ -1,6 +1,6 @@
 """The arithmetic of a rolling update: how many replicas each ReplicaSet of a Deployment should have next. Pure.
 
-Comes in: a Deployment's strategy and its ReplicaSets' sizes. Goes out: sizes. As in kube-controller-manager, there
+In: a Deployment's strategy and its ReplicaSets' sizes. Out: sizes. As in kube-controller-manager, there
 are never more than replicas + maxSurge in total, and never fewer than replicas - maxUnavailable available.
 """
 

@@ -90,13 +90,13 @@ class CachedColumn(Generic[T]):
         self.position = -1
         #: False once it was dropped to make room: then it must not be filled again.
         self.is_cached = True
-        #: Scores only: whether all of them are valid without normalising.
+        #: Scores only: whether all of them are valid without normalizing.
         self.is_in_range = False
         #: The score of every node, in any table of nodes; None if it is not known to be constant. After a check
         #: that failed `may_be_constant` is False, so that the column is not checked again.
         self.constant: ConstantScore | None = None
         self.may_be_constant = not self.changes_with_pods
-        #: The scores normalised and weighted, for the last table of nodes.
+        #: The scores normalized and weighted, for the last table of nodes.
         self.finished: PluginScores | None = None
         self.finished_for: NodeTable | None = None
 
@@ -288,7 +288,7 @@ class CachedEvaluator:
         pod: Pod,
         nodes: NodeTable,
     ) -> PluginScores | Status:
-        """The scores of *column* normalised and weighted, for the nodes of a table."""
+        """The scores of *column* normalized and weighted, for the nodes of a table."""
         if cached.constant is not None:
             return ConstantScores(cached, cached.constant, len(nodes))
         if cached.may_be_constant:

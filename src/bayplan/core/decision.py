@@ -68,7 +68,7 @@ class Failure(NamedTuple):
     announced_node: str = ""
 
     def condition(self, pod: Pod) -> Condition:
-        """The PodScheduled condition that tells it."""
+        """The PodScheduled condition that reports it."""
         return Condition(
             type="PodScheduled",
             status="False",
@@ -118,4 +118,5 @@ class Failure(NamedTuple):
 
 
 def with_nominated_node(pod: Pod, node_name: str) -> Pod:
+    """A copy of the pod whose status names *node_name* as its nominated node."""
     return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, nominated_node_name=node_name))

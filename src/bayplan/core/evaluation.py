@@ -154,7 +154,7 @@ class ProfileEvaluation:
 
     def rank(self, state: CycleState, pod: Pod, nodes: NodeTable) -> ScoreOutcome | Status:
         scratch = state.clone()
-        scratch.skip_score.clear()  # was said about other nodes
+        scratch.skip_score.clear()  # PreScore returned SKIP for other nodes
         status = self.pre_score(scratch, pod, nodes)
         return self.score(scratch, pod, nodes) if status.is_success else status
 
@@ -223,9 +223,9 @@ class ProfileEvaluation:
         row = self._snapshot.row(node_name)
         if row is None:
             return Status.failed(f'node "{node_name}" is not in the snapshot')
-        tell = self._runner.add_pod if add else self._runner.remove_pod
+        notify = self._runner.add_pod if add else self._runner.remove_pod
         (self._moves.add if add else self._moves.remove)(row, moved)
-        return tell(state, pod, moved, self._snapshot.nodes[row])
+        return notify(state, pod, moved, self._snapshot.nodes[row])
 
 
 class ProfileAmountsWhatIf:

@@ -1,7 +1,7 @@
 """Event handlers: what a change of the cluster means for the cache and for the queue.
 
-Comes in: an object before and after, in the order of the watch. The cache is updated first, so that a pod that the
-queue wakes finds the cluster as it is now; only a deleted node stays until the queue has been told.
+In: an object before and after, in the order of the watch. The cache is updated first, so that a pod that the
+queue wakes finds the cluster as it is now; only a deleted node stays until the queue has been notified.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class EventHandlers:
             self._node_changed(cast("Node | None", old), cast("Node | None", new))
         elif changed is not None:
             (self._objects.set if new is not None else self._objects.remove)(changed)
-            self.tell(old, new)
+            self.notify_queue(old, new)
 
     def custom_object_changed(
         self, api_version: str, plural: str, old: dict[str, Any] | None, new: dict[str, Any] | None
@@ -63,7 +63,7 @@ class EventHandlers:
         present = new if new is not None else old
         if present is not None:
             _store(self._objects.custom(api_version, plural), present, is_there=new is not None)
-            self._tell_of_resource(ObjectSelection(api_version, plural).resource, old, new)
+            self._notify_queue_of_resource(ObjectSelection(api_version, plural).resource, old, new)
 
     def selected_object_changed(self, selection: ObjectSelection, old: Any, new: Any) -> None:
         """An object of a selection that plugins have asked for changed, entered it or left it."""
@@ -72,16 +72,16 @@ class EventHandlers:
             return
         _store(self._objects.selected(selection), present, is_there=new is not None)
         if isinstance(present, Pod | Node):
-            return  # the queue hears of all of them anyway
+            return  # the queue is notified of every pod and node anyway
         if isinstance(present, KubeObject):
-            self.tell(old, new)
+            self.notify_queue(old, new)
         else:
-            self._tell_of_resource(selection.resource, old, new)
+            self._notify_queue_of_resource(selection.resource, old, new)
 
-    def _tell_of_resource(self, resource: str, old: object, new: object) -> None:
+    def _notify_queue_of_resource(self, resource: str, old: object, new: object) -> None:
         self._queue.move_all_to_active_or_backoff(resource_change(resource, old, new), old, new)
 
-    def tell_plugins_what_is_known(self) -> None:
+    def replay_known_objects(self) -> None:
         """A plugin may have asked for pods or nodes just now: it gets those that are there already."""
         nodes = (info.node for info in self._cache.snapshot().nodes)
         for kind, values in ((Pod, self._pods.values()), (Node, nodes)):
@@ -95,8 +95,8 @@ class EventHandlers:
         if self._observer is not None:
             self._observer.event_handled(event, perf_counter() - start)
 
-    def tell(self, old: KubeObject | None, new: KubeObject | None) -> None:
-        """The queue hears of a change that the cache and the stores know already."""
+    def notify_queue(self, old: KubeObject | None, new: KubeObject | None) -> None:
+        """Report a change to the queue; the cache and the stores have it already."""
         for event in object_changes(old, new):
             start = perf_counter()
             self._queue.move_all_to_active_or_backoff(event, old, new)
@@ -109,7 +109,7 @@ class EventHandlers:
             _log_change("node", old, new, node=new if new is not None else old)
         if new is not None:
             self._cache.set_node(new)
-        self.tell(old, new)
+        self.notify_queue(old, new)
         if new is None and old is not None:
             self._cache.remove_node(old.name)
 
@@ -125,7 +125,7 @@ class EventHandlers:
             if log.verbosity >= 3:
                 _log_change("scheduled pod", old, new, pod=old)
             self._cache.add_pod(new)
-            self.tell(old, new)
+            self.notify_queue(old, new)
         elif new.node_name:
             self._pod_bound(old, new)
         elif new.spec.scheduler_name in self._schedulers:
@@ -157,7 +157,7 @@ class EventHandlers:
             if new.is_terminating and not old.is_terminating:
                 self._assumed_pod_leaves(new)
         elif old.resource_version != new.resource_version:
-            nominated = "" if self._queue.is_nomination_old(old) else old.status.nominated_node_name
+            nominated = "" if self._queue.is_nomination_withdrawn(old) else old.status.nominated_node_name
             self._queue.update(old, new, pod_changes(old, new))
             if nominated and nominated != new.status.nominated_node_name:
                 self._nomination_gone(old)
@@ -176,7 +176,7 @@ class EventHandlers:
             if log.verbosity >= 3:
                 _log_change("scheduled pod", pod, None, pod=pod)
             self._cache.remove_pod(pod.uid)
-            self.tell(pod, None)
+            self.notify_queue(pod, None)
         elif pod.spec.scheduler_name in self._schedulers:
             if log.verbosity >= 3:
                 _log_change("unscheduled pod", pod, None, pod=pod)
@@ -205,7 +205,7 @@ def _store(store: ObjectStore[Any], value: Any, *, is_there: bool) -> None:
 
 
 def _log_change(what: str, old: object | None, new: object | None, **pairs: object) -> None:
-    """As kube-scheduler logs what its informers tell; updates are too many for V(3)."""
+    """As kube-scheduler logs informer events; updates are too many for V(3)."""
     action, v = ("Add", 3) if old is None else ("Delete", 3) if new is None else ("Update", 4)
     if log.verbosity >= v:
         log.info(f"{action} event for {what}", v=v, depth=1, **pairs)

@@ -205,8 +205,8 @@ class EndWait:
 
 @dataclass(frozen=True, slots=True)
 class StartPreemption:
-    """Evict the victims; `handle(OneVictimLeft(...))` before the last one, `handle(PreemptionEnded(...))` at the
-    end."""
+    """Evict the victims: `handle(VictimEvicted(...))` after each of them, `handle(OneVictimLeft(...))` before the
+    last one, `handle(PreemptionEnded(...))` at the end."""
 
     preemption: PreemptionPlan
 

@@ -2,8 +2,8 @@
 
 DefaultPreemption's PreEnqueue holds the preemptor back (`is_running`) until its victims are on their way out;
 then the events of their deletion try it again. If an eviction fails, or the last victim leaves by itself, the
-preemptor is activated at once. The driver does the evictions: `StartPreemption` goes out, `OneVictimLeft` and
-`PreemptionEnded` come back.
+preemptor is activated at once. The driver does the evictions: `StartPreemption` goes out, `VictimEvicted`,
+`OneVictimLeft` and `PreemptionEnded` come back.
 """
 
 from __future__ import annotations

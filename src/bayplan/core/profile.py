@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, frozen=True)
 class Profile:
+    """What the core has for one profile of the configuration."""
+
     name: str
     plugins: ProfilePlugins
     runner: Runner

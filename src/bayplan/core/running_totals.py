@@ -92,7 +92,7 @@ class NodeScores:
 
 
 class UsageScores:
-    """Scores that change with a node or with the pods on it, and that are not normalised."""
+    """Scores that change with a node or with the pods on it, and that are not normalized."""
 
     __slots__ = ("_nodes", "_version", "column", "key", "log", "token", "weight")
 

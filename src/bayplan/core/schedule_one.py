@@ -138,7 +138,7 @@ class ProfileScheduler:
                     self._parts.preemptions.start(pod, decision.nominate, decision.victims, self._name)
                 self._handle_failure(info, Failure.of_decision(decision), start)
         except Exception as error:
-            log.error(error, "Attempt broke", trace=error, pod=pod)
+            log.error(error, "Attempt raised an exception", trace=error, pod=pod)
             if self._cache.is_assumed(pod.uid):
                 self._cache.forget(pod.uid)
             self._handle_failure(info, Failure.of_exception(error), start)

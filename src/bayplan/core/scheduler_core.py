@@ -239,7 +239,7 @@ class SchedulerCore:
             except StopIteration:
                 pass  # as always without extenders
             except Exception as error:
-                log.error(error, "Attempt broke", trace=error, pod=info.pod)
+                log.error(error, "Attempt raised an exception", trace=error, pod=info.pod)
         return info
 
     def _resume(self, attempt: ExtenderSteps[None], results: Sequence[Any]) -> None:
@@ -249,7 +249,7 @@ class SchedulerCore:
         except StopIteration:
             pass
         except Exception as error:
-            log.error(error, "Attempt broke", trace=error)
+            log.error(error, "Attempt raised an exception", trace=error)
         self._suspended = None
         while self._deferred:
             self._catch_up(self._deferred.popleft())
@@ -323,8 +323,8 @@ class SchedulerCore:
         return self._devices
 
     def _taints_changed(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
-        """A rule has tainted devices of a slice, or no longer does: pods that wait are told of the slice."""
-        self._handlers.tell(old, new)
+        """A rule has tainted devices of a slice, or no longer does: the queue is notified of the slice."""
+        self._handlers.notify_queue(old, new)
 
     def _pre_enqueue_failed(self, pod: Pod, status: Status) -> None:
         """The pod is kept out of the queue by a failure: its condition and an event say so."""
@@ -422,7 +422,7 @@ class SchedulerCore:
             self.schedulers[name] = self._make_scheduler(profile)
             for plugin in replaced:
                 self._background.close_plugin(plugin, partial(self._is_in_use, old))
-        self.tell_plugins_what_is_known()
+        self.replay_known_objects()
         self.queue.use_plugins(self._plugins())
 
     def _is_in_use(self, scheduler: ProfileScheduler) -> bool:
@@ -431,9 +431,9 @@ class SchedulerCore:
             waiting.assumed.scheduler is scheduler for waiting in self.waiting_pods
         )
 
-    def tell_plugins_what_is_known(self) -> None:
+    def replay_known_objects(self) -> None:
         """A plugin may have asked for pods or nodes just now: it gets those that are there already."""
-        self._handlers.tell_plugins_what_is_known()
+        self._handlers.replay_known_objects()
 
     def close(self) -> None:
         """The end: background work is stopped and plugins are closed, by the driver."""

@@ -1,6 +1,6 @@
 """TaintedSlices: slices with the taints that rules add to their devices.
 
-Comes in: changes of slices and of DeviceTaintRules. Goes out: changes of tainted slices, to the index. Without
+In: changes of slices and of DeviceTaintRules. Out: changes of tainted slices, to the index. Without
 rules slices pass through as they are.
 """
 

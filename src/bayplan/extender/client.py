@@ -1,6 +1,6 @@
 """The extender client: calls the verbs of a configured HTTP extender.
 
-Comes in: pods, nodes, candidates. Goes out: the extender's results in the types of `framework.extenders`, or
+In: pods, nodes, candidates. Out: the extender's results in the types of `framework.extenders`, or
 ExtenderError. The scheduling cycle acts on the results.
 """
 

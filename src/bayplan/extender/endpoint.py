@@ -1,6 +1,6 @@
 """The connection to an extender: URL, TLS and pooling, from its configuration.
 
-Comes in: a verb and a body. Goes out: the body of a 200 response, or ExtenderError in the words of Go's client.
+In: a verb and a body. Out: the body of a 200 response, or ExtenderError in the words of Go's client.
 """
 
 from __future__ import annotations

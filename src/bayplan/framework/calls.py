@@ -1,6 +1,6 @@
 """The plugins of a profile on their extension points, and the one way in which their methods are called.
 
-Comes in: plugin instances and the extension points that the configuration enables them at. Goes out:
+In: plugin instances and the extension points that the configuration enables them at. Out:
 `ProfilePlugins`, which the runners of the scheduling and of the binding cycle both work with.
 
 Every call is timed and guarded. A plugin that raises, or returns something that the contract does not allow,
@@ -36,7 +36,7 @@ CONTAINED_IN_TASKS: Final = (Exception, SystemExit, PluginTimeoutError)
 
 
 def contain(error: BaseException) -> None:
-    """Whatever a plugin raises is contained. Only who wants the process to end is heard."""
+    """Contain whatever a plugin raised, except KeyboardInterrupt: the user wants the process to end."""
     if isinstance(error, KeyboardInterrupt):
         raise error
 

@@ -1,6 +1,6 @@
 """ClassScores: the result of a Score plugin where many nodes have the same score.
 
-Topology spread and pod affinity score thousands of nodes by a handful of counts. So only the handful is normalised
+Topology spread and pod affinity score thousands of nodes by a handful of counts. So only the handful is normalized
 and weighted, and only the total is computed per node; a record looks up a node's score when it is read.
 """
 

@@ -1,6 +1,6 @@
 """The contract check: a plugin class is checked once, when it is loaded.
 
-Comes in: a class. Goes out: the extension points it is on, or a PluginError that names the plugin, the method
+In: a class. Out: the extension points it is on, or a PluginError that names the plugin, the method
 and the mismatch. No instance is created here.
 """
 

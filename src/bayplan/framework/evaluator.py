@@ -1,6 +1,6 @@
 """The scores and verdicts of column plugins for a table of nodes.
 
-Comes in: plugin methods, a pod and a table. Goes out: a Verdict, or the `ScoreOutcome` of all Score plugins.
+In: plugin methods, a pod and a table. Out: a Verdict, or the `ScoreOutcome` of all Score plugins.
 `DirectEvaluator` calls the plugin every time. `core.cached_evaluator` has an implementation that caches results;
 both must return exactly the same.
 """
@@ -315,7 +315,7 @@ class DirectEvaluator:
     def finish(
         self, scorer: Scorer, state: CycleState, pod: Pod, nodes: NodeTable, raw: ScoreArray
     ) -> FreshScores | Status:
-        """Normalise and weight *raw*; after normalising every score must be in 0..100."""
+        """Normalize and weight *raw*; after normalizing every score must be in 0..100."""
         normalized = raw
         if scorer.normalize is not None:
             copy = raw.astype(np.int64)
@@ -366,6 +366,7 @@ def checked_scores(result: Any, n_nodes: int) -> ScoreArray | Status:
 
 
 def checked_classes(result: ClassScores, n_nodes: int) -> ClassScores | Status:
+    """*result*; a Status if it is not about *n_nodes* nodes."""
     if result.are_about(n_nodes):
         return result
     return Status.failed(f"scores by class must have a class with a score for each of {n_nodes} nodes")

@@ -219,6 +219,8 @@ class WaitingPod(Protocol):
 
 
 class WaitingPods(Protocol):
+    """The pods that wait at Permit, of all profiles."""
+
     def __iter__(self) -> Iterator[WaitingPod]: ...
 
     def get(self, uid: str) -> WaitingPod | None: ...

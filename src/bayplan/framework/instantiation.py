@@ -1,6 +1,6 @@
 """Creates plugin instances: one of each plugin of a profile, with its args and the profile's handle.
 
-Comes in: a profile of the configuration and the registry. Goes out: `ProfilePlugins`.
+In: a profile of the configuration and the registry. Out: `ProfilePlugins`.
 """
 
 from __future__ import annotations

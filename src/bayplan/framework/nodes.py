@@ -275,7 +275,7 @@ class NodeTable(ABC):
 
     @abstractmethod
     def image_size(self, image: str) -> IntArray:
-        """Bytes of *image* (normalised name) where it is present, else 0."""
+        """Bytes of *image* (normalized name) where it is present, else 0."""
 
     @abstractmethod
     def image_spread(self, image: str) -> int:

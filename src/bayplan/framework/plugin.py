@@ -1,7 +1,7 @@
 """The contract between the scheduler and its plugins. `Plugin` is the class to read before writing one.
 
-Comes in: nothing; the runners call what is declared here. `bayplan.framework.contract` checks a class when it is
-loaded, and rejects a wrong signature or a misspelt name with a message that says what is wrong.
+The runners call what is declared here. `bayplan.framework.contract` checks a class when it is loaded, and rejects
+a wrong signature or a misspelt name with a message that says what is wrong.
 """
 
 from __future__ import annotations
@@ -413,6 +413,7 @@ def scores_alone(method: Method) -> Method:
 
 
 def looks_at_scores_alone(method: Callable[..., Any]) -> bool:
+    """Whether *method* is marked with `scores_alone`."""
     return getattr(method, _SCORES_ALONE, False) is True
 
 

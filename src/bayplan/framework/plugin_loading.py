@@ -23,6 +23,7 @@ def load_class(reference: str) -> type[Any]:
 
 
 def find_class(module: ModuleType, target: str, class_name: str) -> type[Any]:
+    """The class of that name; PluginError, with the classes that *target* has, if there is none."""
     found = getattr(module, class_name, None)
     if not isinstance(found, type):
         classes = [

@@ -1,6 +1,6 @@
 """Preemption: which pods to evict so that a pod fits, and from which node.
 
-Comes in: a pod that fits no node, and the status of each node. Goes out: the best candidate with its victims, or
+In: a pod that fits no node, and the status of each node. Out: the best candidate with its victims, or
 why there is none. Nothing is evicted here. A plugin with other rules about which pods may be evicted derives from
 `Preemption` and overrides methods of the section "policy". Where the pod's filters allow it, the dry runs are made
 on many nodes at once (`preemption_batch`), with the same result; a policy that overrides one of `ONE_BY_ONE` rules

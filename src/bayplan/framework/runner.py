@@ -1,6 +1,6 @@
 """The runner of the scheduling cycle: calls the plugins of one profile in order at every extension point.
 
-Comes in: the profile's plugins, as the configuration enables them. Goes out: statuses and outcomes.
+In: the profile's plugins, as the configuration enables them. Out: statuses and outcomes.
 How a single method is called is in `calls`; here is what follows from the results. The runner knows neither the
 queue nor the cache. The runner of the binding cycle is in `binding_runner`.
 """
@@ -61,6 +61,8 @@ _NO_PLUGINS: Final[frozenset[str]] = frozenset()
 
 
 class PreFilterOutcome(NamedTuple):
+    """The result of all PreFilter plugins."""
+
     status: Status
     result: PreFilterResult = _NO_RESTRICTION
     #: Plugins that restricted the nodes.
@@ -68,6 +70,8 @@ class PreFilterOutcome(NamedTuple):
 
 
 class PermitOutcome(NamedTuple):
+    """The result of all Permit plugins."""
+
     status: Status
     #: Plugin → seconds, when the status is WAIT.
     waits: Mapping[str, float]
@@ -83,7 +87,7 @@ class Runner:
         evaluator: Callable[[PluginCaller], Evaluator] = DirectEvaluator,
         objects: ObjectsVersion | None = None,
     ) -> None:
-        """Without *objects*, which tell when they change, no result of one pod is used for another."""
+        """Without *objects*, whose generation shows when they change, no result of one pod is used for another."""
         self._plugins = plugins
         self._classes = EquivalenceClasses(objects)
         #: For each equivalence class the last merged verdicts about all nodes: the one without any verdict, from
@@ -382,7 +386,7 @@ class Runner:
         return self._plugins.point_done("PreScore", failure, start)
 
     def score(self, state: CycleState, pod: Pod, nodes: NodeTable) -> ScoreOutcome | Status:
-        """Score, normalise and weight; a Status if a plugin failed."""
+        """Score, normalize and weight; a Status if a plugin failed."""
         return self._score(self._evaluator, state, pod, nodes)
 
     def score_directly(self, state: CycleState, pod: Pod, nodes: NodeTable) -> ScoreOutcome | Status:

@@ -38,9 +38,9 @@ class CycleState:
 
     def __init__(self) -> None:
         self._values: dict[str, object] = {}
-        #: Plugins whose PreFilter said SKIP: their Filter, add_pod and remove_pod are not called.
+        #: Plugins whose PreFilter returned SKIP: their Filter, add_pod and remove_pod are not called.
         self.skip_filter: set[str] = set()
-        #: Plugins whose PreScore said SKIP: their Score is not called.
+        #: Plugins whose PreScore returned SKIP: their Score is not called.
         self.skip_score: set[str] = set()
         #: The pod's equivalence class; set by the runner.
         self.equivalence_class: EquivalenceClass | None = None

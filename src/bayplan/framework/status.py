@@ -15,7 +15,7 @@ class Code(IntEnum):
     """The seven status codes, numbered as in Kubernetes."""
 
     SUCCESS = 0
-    #: Something broke. The attempt ends, the pod is retried after a backoff.
+    #: Something failed unexpectedly. The attempt ends, the pod is retried after a backoff.
     ERROR = 1
     #: Not now, but evicting other pods could help: preemption looks at such nodes.
     UNSCHEDULABLE = 2

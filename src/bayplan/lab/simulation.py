@@ -43,7 +43,7 @@ class SimulationOptions:
     workload: WorkloadOptions = AS_RECORDED
     #: False: a pod that does not fit when it comes leaves at once.
     retries: bool = True
-    #: What an attempt takes of the simulated time.
+    #: How much simulated time an attempt takes.
     attempt_seconds: float = 0.001
 
 

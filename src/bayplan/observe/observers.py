@@ -1,7 +1,7 @@
 """Observers: turn what happens in the scheduler into metrics.
 
 The other packages know protocols only (`framework.Observer`, `queue.QueueObserver`,
-`core.stations.AttemptObserver`), which are implemented here without importing them: a scheduler without metrics is
+`core.parts.AttemptObserver`), which are implemented here without importing them: a scheduler without metrics is
 one without observers. A pod costs a few additions; gauges are set at a scrape where possible.
 """
 
@@ -185,7 +185,7 @@ class ProfileMetrics:
 
 
 class SchedulerMetrics:
-    """Implements `queue.QueueObserver` and `core.stations.AttemptObserver`; creates the observers of profiles."""
+    """Implements `queue.QueueObserver` and `core.parts.AttemptObserver`; creates the observers of profiles."""
 
     def __init__(
         self,

@@ -265,7 +265,7 @@ class CompactForm(Protocol):
 
 
 class CompactPluginScores:
-    """One plugin's scores: the raw ones in the smallest type that fits, the normalised ones in a byte each."""
+    """One plugin's scores: the raw ones in the smallest type that fits, the normalized ones in a byte each."""
 
     __slots__ = ("n_bytes", "normalized", "raw", "weight")
 

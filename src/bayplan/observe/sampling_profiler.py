@@ -1,6 +1,6 @@
 """SamplingProfiler: where the threads of this process spend their time.
 
-Comes in: how long to look. Goes out: a `StackProfile`, in speedscope's format or as collapsed stacks. A thread of
+In: how long to look. Out: a `StackProfile`, in speedscope's format or as collapsed stacks. A thread of
 its own reads the stacks of all others a hundred times a second. While nobody asks, there is no such thread and no
 cost.
 

@@ -1,4 +1,4 @@
-"""Min-max normalisation: scales scores of any size so that the lowest is 0 and the highest 100."""
+"""Min-max normalization: scales scores of any size so that the lowest is 0 and the highest 100."""
 
 from __future__ import annotations
 

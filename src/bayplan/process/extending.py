@@ -175,7 +175,7 @@ class ExtenderProcess:
             log.info(f"Scores: {describe_loss(top=settings.top_score)}")
         self._warn_of_empty_nodes()
         if settings.address not in LOOPBACK and not (settings.token_file or settings.client_ca_file):
-            log.info("Anybody who reaches this port may ask: there is neither --token-file nor --client-ca-file")
+            log.info("Anyone who can reach this port can use it: neither --token-file nor --client-ca-file is set")
 
     def _warn_of_empty_nodes(self) -> None:
         plugins = usage_based(self._profile.plugins.plugins.values()) if self._mirror is None else []

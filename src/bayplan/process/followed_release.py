@@ -41,7 +41,7 @@ async def ask_release(access: ClusterAccess) -> FollowedRelease:
     except (ClientError, TimeoutError) as error:
         reason = str(error) or f"no answer within {ASK_SECONDS:.0f} seconds"
         return FollowedRelease(
-            DEFAULT, f"the API server did not tell its version ({reason}); following {DEFAULT}, the default"
+            DEFAULT, f"the API server did not report its version ({reason}); following {DEFAULT}, the default"
         )
     finally:
         await client.close()

@@ -1,6 +1,6 @@
 """Reloading: a plugin's file that is saved while the scheduler runs is at work from the next cycle on.
 
-Comes in: the files that plugins were loaded from. Goes out: a service with other plugins. A file that does not
+In: the files that plugins were loaded from. Out: a service with other plugins. A file that does not
 load leaves everything as it is, and the log says why.
 """
 

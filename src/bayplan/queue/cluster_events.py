@@ -1,6 +1,6 @@
 """Cluster events as the queue gets them, and the labels of the moves that they cause.
 
-Comes in from `core.cluster_changes` (an object changed) or from the scheduler itself. The labels are those of
+They come from `core.cluster_changes` (an object changed) or from the scheduler itself. The labels are those of
 kube-scheduler's `event` metric label.
 """
 

@@ -40,7 +40,7 @@ class PodNominator:
         else:
             self.add(pod, node_name)
 
-    def take_back(self, pod: Pod, node_name: str) -> None:
+    def withdraw(self, pod: Pod, node_name: str) -> None:
         """The bind of *pod* to *node_name* failed after its status had been set to that node: ignore the status
         that the watch shows from now on."""
         self.remove(pod)
@@ -52,13 +52,13 @@ class PodNominator:
         if nominate:
             self.add(pod, nominate)
         elif announced_node:
-            self.take_back(pod, announced_node)
+            self.withdraw(pod, announced_node)
         elif nominate == "":
             self.remove(pod)
         elif pod.status.nominated_node_name:
             self.add(pod, pod.status.nominated_node_name)
 
-    def is_taken_back(self, pod: Pod) -> bool:
+    def is_withdrawn(self, pod: Pod) -> bool:
         """Whether the nomination in the pod's status was withdrawn already."""
         node_name = pod.status.nominated_node_name
         return bool(node_name) and self._withdrawn.get(pod.uid) == node_name
@@ -79,7 +79,7 @@ class PodNominator:
         self.remove(pod)
 
     def remove(self, pod: Pod) -> None:
-        """Withdraw the nomination. A node in `_withdrawn` stays there until the pod's status is without it."""
+        """Remove the nomination. A node in `_withdrawn` stays there until the pod's status is without it."""
         node_name = self.node_by_pod.pop(pod.uid, None)
         if node_name is None:
             return

@@ -1,6 +1,6 @@
 """The scheduling queue: which pod is tried next, and which pods wait for what.
 
-Comes in: pods and cluster events. Goes out: the next pod. The queue does nothing by itself: the owner of the loop
+In: pods and cluster events. Out: the next pod. The queue does nothing by itself: the owner of the loop
 calls `pop` when it has time for a pod, and `flush` at the time that `next_wakeup` gives.
 """
 
@@ -179,9 +179,9 @@ class SchedulingQueue:
                 if self._requeue(info, strategy, event.label):
                     return
 
-    def is_nomination_old(self, pod: Pod) -> bool:
+    def is_nomination_withdrawn(self, pod: Pod) -> bool:
         """Whether the nominated node in the pod's status was withdrawn already."""
-        return self._nominator.is_taken_back(pod)
+        return self._nominator.is_withdrawn(pod)
 
     def delete(self, pod: Pod) -> None:
         """The pod was deleted, or bound by someone else. If it is in flight, it stays so until `done`."""
@@ -278,9 +278,9 @@ class SchedulingQueue:
     def _strategy_after_attempt(self, info: QueuedPodInfo) -> QueueingStrategy:
         """Where a pod goes that comes back, by the events since it was popped."""
         if not info.rejectors:
-            return QueueingStrategy.AFTER_BACKOFF  # no event would tell when the cause of an error is gone
+            return QueueingStrategy.AFTER_BACKOFF  # no event shows that the cause of an error is gone
         if info.pod.uid not in self._in_flight.pods:
-            log.error(None, "Pod comes back that was not in flight", pod=info.pod)
+            log.error(None, "Pod was requeued although it was not in flight", pod=info.pod)
             return QueueingStrategy.AFTER_BACKOFF
         strategy = QueueingStrategy.SKIP
         for event, old, new in self._in_flight.missed_by(info.pod.uid):

@@ -1,6 +1,6 @@
 """The binding cycle: a pod past Permit is prepared and bound; many at the same time.
 
-Comes in: `StartBinding`. Goes out: `PodBound` or `BindingFailed`, to the core.
+In: `StartBinding`. Out: `PodBound` or `BindingFailed`, to the core.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class BindingCycle:
         write_nomination: Callable[[Pod, str], Awaitable[object]],
         extenders: Sequence[Extender] = (),
     ) -> None:
-        """*report* gives the results to the core; *write_nomination* tells the cluster which node a pod is about
-        to get."""
+        """*report* gives the results to the core; *write_nomination* writes the node that a pod is about to get to
+        its status."""
         self._report = report
         self._write_nomination = write_nomination
         self._extenders = extenders
@@ -58,9 +58,9 @@ class BindingCycle:
                 status = by_extender if by_extender is not None else await runner.bind(state, pod, node_name)
         except asyncio.CancelledError as error:
             status = _raised_by_plugin(error)
-            log.error(error, "Bind broke", trace=error, pod=pod)
+            log.error(error, "Binding cycle raised an exception", trace=error, pod=pod)
         except Exception as error:
-            log.error(error, "Bind broke", trace=error, pod=pod)
+            log.error(error, "Binding cycle raised an exception", trace=error, pod=pod)
             status = Status.failed(f"{type(error).__name__}: {error}")
         if not status.is_success:
             self._report(BindingFailed(assumed, status, announced_node))

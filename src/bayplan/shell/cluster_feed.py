@@ -60,7 +60,7 @@ class ClusterFeed:
 
     def _watch_more(self) -> None:
         """A plugin has asked for objects that are not watched yet."""
-        self._core.tell_plugins_what_is_known()
+        self._core.replay_known_objects()
         self.watch_what_plugins_need()
 
     def object_changed(self, old: KubeObject | None, new: KubeObject | None) -> None:

@@ -1,6 +1,6 @@
 """Eviction: removes the victims of a preemption from the cluster.
 
-Comes in: `StartPreemption`. Goes out: `VictimEvicted`, `OneVictimLeft` and `PreemptionEnded`, to the core.
+In: `StartPreemption`. Out: `VictimEvicted`, `OneVictimLeft` and `PreemptionEnded`, to the core.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 In addition to the checks when a class is loaded (names, signatures), the plugin is run: alone and among the
 default plugins, on nodes with and without labels, taints and pods, for pods with and without requests, selectors
-and priorities. It finds exceptions, attempts to write to what is read-only, normalised scores outside 0 to 100,
+and priorities. It finds exceptions, attempts to write to what is read-only, normalized scores outside 0 to 100,
 results that differ between two calls, an order of the queue that cannot be computed, memory that grows with every
 pod, and failures of background work and of `close`.
 """

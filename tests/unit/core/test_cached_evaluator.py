@@ -495,7 +495,7 @@ def test_update_taken_for_a_confirmation_is_noticed(monkeypatch: pytest.MonkeyPa
 def test_scores_patched_in_the_wrong_place_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scores that are brought up to date at another node's position are wrong, and the comparison says so."""
     monkeypatch.setattr(RunningTotals, "_in_table", lambda self, rows: (rows, rows * 0))
-    # Scores that differ are normalised, so that some tables of feasible nodes have boards of their own.
+    # Scores that differ are normalised, so that some tables of feasible nodes have running totals of their own.
     tainted: Step = ("set a node", 1, 0, 3, 1)
     with pytest.raises(AssertionError):
         run([tainted, *[(DECIDE, 1, template, 0, 0) for template in (0, 1, 2) for _ in range(12)]])

@@ -61,4 +61,4 @@ async def test_server_that_does_not_answer() -> None:
     release, warning = await ask_release(ClusterAccess(address))
 
     assert release is DEFAULT
-    assert warning.startswith("the API server did not tell its version (")
+    assert warning.startswith("the API server did not report its version (")

@@ -110,30 +110,30 @@ def test_nomination_of_a_changed_pod(
 def test_withdrawn_nomination_is_ignored_in_the_status(nominator: PodNominator) -> None:
     """The watch may show it late. Once the status was without it, the same node is a new nomination."""
     pod = make_pod("p")
-    nominator.take_back(pod, "a")
+    nominator.withdraw(pod, "a")
     shown = with_nomination(pod, "a")
 
     nominator.update(pod, shown)
-    assert (nominator.node_of(pod), nominator.is_taken_back(shown)) == ("", True)
+    assert (nominator.node_of(pod), nominator.is_withdrawn(shown)) == ("", True)
     nominator.update(shown, pod)
     nominator.update(pod, shown)
-    assert (nominator.node_of(pod), nominator.is_taken_back(shown)) == ("a", False)
+    assert (nominator.node_of(pod), nominator.is_withdrawn(shown)) == ("a", False)
 
 
 @pytest.mark.parametrize("is_deleted", [False, True], ids=["retried", "deleted"])
 def test_withdrawn_nomination_is_remembered_until_shown(nominator: PodNominator, is_deleted: bool) -> None:
     """Also while the pod is retried; a deleted pod is forgotten."""
     pod = make_pod("p")
-    nominator.take_back(pod, "a")
+    nominator.withdraw(pod, "a")
     (nominator.forget if is_deleted else nominator.remove)(pod)
 
-    assert nominator.is_taken_back(with_nomination(pod, "a")) is not is_deleted
+    assert nominator.is_withdrawn(with_nomination(pod, "a")) is not is_deleted
 
 
 def test_another_nomination_than_the_withdrawn_one(nominator: PodNominator) -> None:
     """Only the withdrawn node is ignored."""
     pod = make_pod("p")
-    nominator.take_back(pod, "a")
+    nominator.withdraw(pod, "a")
     nominator.update(pod, with_nomination(pod, "b"))
 
     assert nominator.node_of(pod) == "b"
@@ -168,4 +168,4 @@ def test_nomination_after_a_failed_attempt(
     nominator.add(pod, "a")
     nominator.after_failure(pod, nominate, announced)
     assert nominator.node_of(pod) == node
-    assert nominator.is_taken_back(pod) == bool(announced)
+    assert nominator.is_withdrawn(pod) == bool(announced)

@@ -410,6 +410,6 @@ def test_validate_reports_broken_invariants() -> None:
 def test_withdrawn_nomination_is_old() -> None:
     bench = Bench()
     pod = make_pod("p", status={"nominatedNodeName": "n"})
-    assert not bench.queue.is_nomination_old(pod)
-    bench.nominator.take_back(pod, "n")
-    assert bench.queue.is_nomination_old(pod)
+    assert not bench.queue.is_nomination_withdrawn(pod)
+    bench.nominator.withdraw(pod, "n")
+    assert bench.queue.is_nomination_withdrawn(pod)

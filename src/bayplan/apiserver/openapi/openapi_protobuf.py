@@ -1,6 +1,6 @@
 """The OpenAPI v2 document as protobuf: gnostic's message `openapi.v2.Document`, which clients of client-go read.
 
-Comes in: the document as JSON, with its definitions. Goes out: bytes. Paths are left out, as in the JSON document.
+In: the document as JSON, with its definitions. Out: bytes. Paths are left out, as in the JSON document.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Decodes request bodies in protobuf, which kubectl sends for built-in kinds. Responses stay JSON.
 
-Comes in: the bytes of a request. Goes out: the value that the same request has in JSON. Field numbers and names
+In: the bytes of a request. Out: the value that the same request has in JSON. Field numbers and names
 are in `fields.json`, which `tools/protobuf-fields` generates from Kubernetes' Go types.
 """
 

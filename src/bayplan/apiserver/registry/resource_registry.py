@@ -1,8 +1,8 @@
 """ResourceRegistry: creates, reads, updates and deletes objects of every kind.
 
 Called by `rest`, and by subresources and controllers inside the server. What differs between kinds is in their
-`RestStrategy`; admission runs between strategy and storage. Comes in: objects as dicts with kind and apiVersion.
-Goes out: a `StoredObject`, because responses are built from its bytes.
+`RestStrategy`; admission runs between strategy and storage. In: objects as dicts with kind and apiVersion.
+Out: a `StoredObject`, because responses are built from its bytes.
 """
 
 from __future__ import annotations

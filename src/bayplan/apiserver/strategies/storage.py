@@ -198,11 +198,11 @@ class PersistentVolumeClaimStrategy(StatusStrategy):
 
     def prepare_create(self, obj: Object) -> None:
         super().prepare_create(obj)
-        _normalise_sources(obj["spec"])
+        _normalize_sources(obj["spec"])
 
     def prepare_update(self, new: Object, old: Object) -> None:
         super().prepare_update(new, old)
-        _normalise_sources(new["spec"])
+        _normalize_sources(new["spec"])
 
     def validate(self, obj: Object) -> list[StatusCause]:
         return list(claim_spec_causes(obj["spec"], "spec"))
@@ -233,7 +233,7 @@ class PersistentVolumeClaimStrategy(StatusStrategy):
         return found
 
 
-def _normalise_sources(spec: Object) -> None:
+def _normalize_sources(spec: Object) -> None:
     """dataSource and dataSourceRef mirror each other; dataSource takes core kinds only."""
     source = spec.get("dataSource")
     if source is not None and "dataSourceRef" not in spec:

@@ -17,8 +17,8 @@ def command(file: str | None, policy: str | None) -> None:
 
     FILE is a KubeSchedulerConfiguration v1beta1, v1beta2 or v1beta3, or a Policy; "-" is standard input.
     Everything that changed or has no equivalent gets a comment. Errors that are also errors in v1 are not
-    corrected: run `bayplan config check` on the result. Comments at the end tell what the newest release of
-    Kubernetes makes of the configuration that the one before did not.
+    corrected: run `bayplan config check` on the result. Comments at the end list what changes for this
+    configuration with the newest release of Kubernetes.
     """
     from bayplan import config
 

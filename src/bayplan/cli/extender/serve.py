@@ -36,7 +36,7 @@ profiles:
 @click.option(
     "--kubeconfig", default="", metavar="FILE", help="Read nodes and pods from a cluster (nodeCacheCapable)."
 )
-@click.option("--address", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option("--address", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
     "--port", default=8888, show_default=True, type=click.IntRange(0, 65535), help="The port; 0 picks a free one."
 )

@@ -13,7 +13,7 @@ from bayplan.plugins.interpod_affinity._affinity_terms import NamespaceResolver,
 if TYPE_CHECKING:
     from bayplan.model import Pod
 
-#: With more different scores than this, scores are normalised node by node.
+#: With more different scores than this, scores are normalized node by node.
 MAX_CLASSES: Final = 512
 
 
@@ -75,11 +75,11 @@ def _counts_any(counts: IntArray) -> bool:
 
 
 def group_by_score(scores: IntArray) -> IntArray | ClassScores:
-    """The nodes grouped by score, if there are few different scores: then only these are normalised."""
+    """The nodes grouped by score, if there are few different scores: then only these are normalized."""
     lowest, highest = extremes(scores) if len(scores) else (0, MAX_CLASSES)
     if highest - lowest >= MAX_CLASSES:
         return scores
-    # Some scores in between may have no node; normalisation only needs the lowest and the highest.
+    # Some scores in between may have no node; normalization only needs the lowest and the highest.
     return ClassScores(scores - lowest if lowest else scores, np.arange(lowest, highest + 1))
 
 

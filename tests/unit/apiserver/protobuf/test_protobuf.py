@@ -124,7 +124,7 @@ def test_what_is_no_such_body_is_refused(data: bytes) -> None:
 
 @given(data=st.binary(max_size=200))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
-    """Nothing but MalformedError comes out of garbage."""
+    """Nothing but WireFormatError comes out of garbage."""
     with contextlib.suppress(protobuf.WireFormatError):
         protobuf.decode(body("v1", "Pod", data))
 
