@@ -21,4 +21,5 @@ with VirtualCluster([node], plugins=plugins, configuration=(HERE / "scheduler.ya
         annotations = {COUNT: "1", MILLI: str(milli)}
         pod = cluster.schedule(make_pod(name, cpu="1", metadata={"annotations": annotations}))
         device = pod.annotations.get("alibabacloud.com/gpu-index", "-")
-        print(f"{name}, {milli}/1000 of a GPU: device {device}; {cluster.events(name)[0].split(' preemption:')[0]}")
+        event = cluster.events(name)[0].split(" preemption:")[0]
+        print(f"{name}, {milli}/1000 of a GPU: device {device}; {event}")
