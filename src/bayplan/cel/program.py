@@ -31,11 +31,6 @@ class CelProgram:
         self._run = run
         self._free_slots = [None] * n_free_slots
 
-    @property
-    def output_type(self) -> CelType:
-        """The type of the result."""
-        return self.tree.type
-
     def evaluate(self, variables: Sequence[Any], cost_limit: int) -> tuple[Any, int]:
         """The value and what it cost; variables in the order of the environment. Raises CelRuntimeError."""
         try:

@@ -16,7 +16,6 @@ class Kind(Enum):
     DURATION = auto()
     DYN = auto()
     ERROR = auto()
-    FUNCTION = auto()
     INT = auto()
     LIST = auto()
     MAP = auto()

@@ -105,6 +105,8 @@ _NAMES: Final = {
     "devices.pool": "pool",
     "devices.device": "device",
     "devices.name": "device",
+    "deviceSelector.pool": "pool",
+    "deviceSelector.device": "device",
 }
 #: Kinds that everybody has; the rest are somebody's own.
 _KNOWN_GROUPS: Final = ("v1", "apps/", "batch/", "policy/", "scheduling.", "storage.k8s.io/", "resource.k8s.io/")
@@ -222,6 +224,7 @@ class Anonymizer:
             "claimName": lambda value: self._object_name("PersistentVolumeClaim", value, self._namespace),
             "tolerations": lambda value: [self._taint(each) for each in value],
             "taints": lambda value: [self._taint(each) for each in value],
+            "taint": self._taint,
             "volumeID": self._volume_id,
             "disruptedPods": lambda value: {self.renaming("pod", name): time for name, time in value.items()},
             "extendedResourceName": self._resource,
