@@ -67,13 +67,16 @@ test: $(STAMP) ## Run the tests; fail if they cover too little of the core (PYTE
 	@$(BIN)/python -m pytest -n auto $(if $(PYTEST_ARGS),,--cov --cov-report=term) $(PYTEST_ARGS)
 
 # The release of Kubernetes to test against (RELEASE=1.36); the newest that Bayplan follows without it. One that is
-# named is tested in part: what is scheduled, and what the same scenarios leave behind.
+# named is tested in part: what is scheduled, and what the same scenarios leave behind. How objects are changed is
+# compared with 1.36 only: the embedded API server does not yet report wrong owners as kube-apiserver 1.37 does.
+E2E_OLDER := patches_embedded updates_embedded
 export BAYPLAN_E2E_RELEASE ?= $(filter-out v%,$(RELEASE))
-E2E_NAMED := $(addprefix tests/e2e/test_,$(addsuffix .py,story same_as_stock extenders volumes))
+E2E_NAMED := $(addprefix tests/e2e/test_,$(addsuffix .py,story same_as_stock extenders volumes $(E2E_OLDER)))
 .PHONY: e2e
 e2e: control-plane ## Run the tests against a real control plane (E2E_ARGS="-k kubectl", RELEASE=1.36 narrow it).
 	@echo "Running the end-to-end tests ..."
-	@$(BIN)/python -m pytest $(if $(BAYPLAN_E2E_RELEASE),$(E2E_NAMED),tests/e2e) -m "e2e and not family" $(E2E_ARGS)
+	@$(BIN)/python -m pytest $(if $(BAYPLAN_E2E_RELEASE),$(E2E_NAMED),tests/e2e $(E2E_OLDER:%=--ignore tests/e2e/test_%.py)) \
+	  -m "e2e and not family" $(E2E_ARGS)
 
 # The tests that schedule, with smaller bursts. The rest is about the embedded API server, rights and charts, of which
 # nothing is compiled.

@@ -1,4 +1,4 @@
-"""The embedded API server, in a thread, for tests that ask it what they ask a real one."""
+"""The embedded API server of the tested release, in a thread, for tests that ask it what they ask a real one."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from typing import Any
 
 import uvloop
 from tests.e2e.api import Api
+from tests.e2e.binaries import chosen_release
 
 from bayplan.apiserver.api_server import ApiServer
 from bayplan.apiserver.transport.http_server import HttpServer
 from bayplan.clock import SystemClock
+from bayplan.release import release_named
 
 START_SECONDS = 30
 
@@ -35,7 +37,7 @@ class EmbeddedServer:
 
     async def _run(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        self.server = ApiServer(SystemClock(), **self._options)
+        self.server = ApiServer(SystemClock(), release=release_named(chosen_release()), **self._options)
         self.http = HttpServer(self.server)
         await self.http.start()
         self._ready.set()

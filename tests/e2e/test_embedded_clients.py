@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 from tests.e2e.api import Object, eventually
+from tests.e2e.binaries import kubernetes_version
 from tests.e2e.embedded import EmbeddedServer
 from tests.e2e.objects import node, pod
 from tests.e2e.processes import Process, ProcessGroup
@@ -22,7 +23,7 @@ from bayplan.conformance import read_lines
 
 pytestmark = pytest.mark.e2e
 
-RECORDING = Path(__file__).parents[1] / "parity" / "golden" / "decisions-v1.36.4.jsonl.gz"
+RECORDING = Path(__file__).parents[1] / "parity" / "golden" / f"decisions-{kubernetes_version()}.jsonl.gz"
 #: The recording was made without them; priorities are in the recorded pods already, as admission had written them.
 NOT_RECORDED = (
     "ServiceAccount",

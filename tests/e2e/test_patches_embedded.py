@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 from tests.e2e.api import Api, Object
+from tests.e2e.binaries import chosen_release
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.random_objects import RandomObjects
 
 from bayplan.apiserver.api_server import ApiServer
 from bayplan.apiserver.transport.api_messages import ApiRequest
 from bayplan.clock import SystemClock
+from bayplan.release import release_named
 
 pytestmark = pytest.mark.e2e
 
@@ -120,7 +122,8 @@ def _failure(status: int, answer: Object) -> Object:
 def compared(start_control_plane: Callable[..., ControlPlane]) -> Compared:
     off = ("ServiceAccount", "TaintNodesByCondition", "StorageObjectInUseProtection", "PodTopologyLabels")
     plane = start_control_plane(admission_off=off)
-    return Compared(ask_real(plane.api), ask_embedded(ApiServer(SystemClock(), disabled_admission=off)))
+    server = ApiServer(SystemClock(), release=release_named(chosen_release()), disabled_admission=off)
+    return Compared(ask_real(plane.api), ask_embedded(server))
 
 
 @pytest.mark.parametrize("kind", PLACES)

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 from tests.e2e.api import Object
+from tests.e2e.binaries import chosen_release
 from tests.e2e.control_plane import ControlPlane
 
 from bayplan.apiserver.api_server import ApiServer
 from bayplan.apiserver.transport.api_messages import ApiRequest
 from bayplan.clock import SystemClock
+from bayplan.release import release_named
 
 pytestmark = pytest.mark.e2e
 
@@ -103,7 +105,7 @@ def answers(ask: Ask, kind: str) -> Iterator[tuple[str, int, str]]:
 def test_updates(control_plane: ControlPlane, kind: str) -> None:
     """The same status, and the same words."""
     real = list(answers(ask_real(control_plane), kind))
-    embedded = list(answers(ask_embedded(ApiServer(SystemClock())), kind))
+    embedded = list(answers(ask_embedded(ApiServer(SystemClock(), release=release_named(chosen_release()))), kind))
 
     assert {200, 409, 422, 500} <= {status for _, status, _ in real}
     assert embedded == real
