@@ -132,7 +132,7 @@ def _await_event(api: Api, name: str, reason: str) -> None:
     eventually(lambda: any(each["reason"] == reason for each in events(api, name)), interval=0.1)
 
 
-#: 3500M, rounded up to 4G; 1.36 writes it in the units of the device's capacity.
+#: 3500M, rounded up to 4G, as the stock kube-scheduler of each release writes it.
 CONSUMED_BANDWIDTH = {"1.36": "3906250Ki", "1.37": "4G"}
 
 
