@@ -66,12 +66,12 @@ def main(
 ) -> None:
     """Compare Bayplan with kube-scheduler on a real control plane ('make control-plane' builds it).
 
-    WORKLOADS are names of files in bench/e2e/workloads; all of them by default.
+    WORKLOADS are names of files in bench/e2e/workloads; by default all but those that say that they take long.
     """
     if report_of is None:
         from bench.e2e import run
 
-        chosen = {name: workload.load(name) for name in workloads or workload.names()}
+        chosen = {name: workload.load(name) for name in workloads or workload.default_names()}
         steps = plan.make(
             list(chosen.values()), [Mode(mode) for mode in modes], sizes, pairs=pairs, decisions=decisions
         )

@@ -105,7 +105,8 @@ class Progress:
         left = each * (self._n_steps - self._n_done) / 60
         figures = phase.failure or (
             f"{phase.pods_per_second:,.0f} pods/s, {phase.scheduler_ms:.2f} ms CPU per pod, first bind after "
-            f"{phase.start_to_first_bind:.1f} s, {phase.backlog:.1f} s of event backlog"
+            f"{phase.start_to_first_bind:.1f} s, {phase.backlog:.1f} s of event backlog, "
+            f"at most {phase.peak_mb:,.0f} MB"
         )
         self._say(f"{phase.step}: {figures}; about {left:.0f} min left")
 

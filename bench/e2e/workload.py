@@ -76,6 +76,8 @@ class Workload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     has_null: bool = False
     #: Whether burst is the only mode that makes sense.
     burst_only: bool = False
+    #: Whether it is measured only if it is named on the command line: it takes long.
+    by_name: bool = False
     #: Whether pods are created when the scheduler is ready, and measured from then on: most of the work is done
     #: before the first bind.
     from_creation: bool = False
@@ -172,6 +174,11 @@ def _standard_pod(name: str, namespace: str) -> Object:
 
 def names() -> list[str]:
     return [path.stem for path in sorted(WORKLOADS.glob("*.yaml"))]
+
+
+def default_names() -> list[str]:
+    """Those that are measured if none is named."""
+    return [name for name in names() if not load(name).by_name]
 
 
 def load(name: str) -> Workload:

@@ -54,6 +54,11 @@ log = klog.get_logger("bayplan.service")
 
 #: The loop tries pods for this long before it lets I/O have its turn.
 SLICE_SECONDS: Final = 0.005
+#: Decisions pause while this many pods wait for nothing but the answer to their bind, and go on at the second number.
+#: More would not be bound sooner: they would only hold memory. Pods that a PreBind plugin works for do not count,
+#: since it may wait for minutes, and for something that another pod has to bring about.
+MAX_BINDING: Final = 1_000
+_RESUME_BINDING: Final = 750
 #: A stop waits no longer than this for binds that are under way.
 FINISH_SECONDS: Final = 30.0
 
@@ -88,8 +93,11 @@ class SchedulerService:
         #: Whether the loop has something to look at, and what it awaits while it has not.
         self._is_ready = False
         self._alarm: asyncio.Future[None] | None = None
-        #: Binding cycles under way.
+        #: Binding cycles under way, and those of them that have nothing to do before Bind.
         self._n_binding = 0
+        self._n_only_binding = 0
+        #: Whether decisions wait for binds.
+        self._is_paused = False
         self._background = BackgroundTasks(clock)
         self.records = Ring()
         self.core = new_core(
@@ -171,11 +179,11 @@ class SchedulerService:
         await self._finish()
 
     def _try_some(self, stop: asyncio.Event) -> bool:
-        """Try pods for one slice; False if there are none."""
+        """Try pods for one slice; False if there are none, or if binds have to catch up first."""
         start = perf_counter()
         core = self.core
         self._carry_out(core.take_instructions())
-        while core.schedule_one() is not None:
+        while not self._is_paused and core.schedule_one() is not None:
             self._carry_out(core.take_instructions())
             if perf_counter() - start > SLICE_SECONDS or stop.is_set():
                 return True
@@ -241,7 +249,10 @@ class SchedulerService:
 
     def _carry_out_one(self, instruction: Instruction) -> None:
         if isinstance(instruction, StartBinding):
-            self._start(self._bind(instruction))
+            self._start(self._bind(instruction, instruction.plan.is_empty))
+            if instruction.plan.is_empty:
+                self._n_only_binding += 1
+                self._is_paused = self._is_paused or self._n_only_binding >= MAX_BINDING
         elif isinstance(instruction, RecordEvent):
             self._record_event(instruction)
         elif isinstance(instruction, WriteStatus):
@@ -260,7 +271,7 @@ class SchedulerService:
     async def _end_wait(self, waiting: WaitingPod) -> None:
         self._handle(WaitEnded(waiting))
 
-    async def _bind(self, instruction: StartBinding) -> None:
+    async def _bind(self, instruction: StartBinding, only_binds: bool) -> None:
         scheduler = instruction.assumed.scheduler
         self._n_binding += 1
         scheduler.n_binding += 1
@@ -269,6 +280,11 @@ class SchedulerService:
         finally:
             self._n_binding -= 1
             scheduler.n_binding -= 1
+            if only_binds:
+                self._n_only_binding -= 1
+                if self._is_paused and self._n_only_binding <= _RESUME_BINDING:
+                    self._is_paused = False
+                    self.wake()
 
     async def _write_nomination(self, pod: Pod, node_name: str) -> None:
         await self._client.patch_pod_status(pod, nominated_node_name=node_name)

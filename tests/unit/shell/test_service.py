@@ -77,6 +77,45 @@ async def test_a_pod_is_bound_and_told_about() -> None:
     assert (cluster.binds, cluster.events) == ([("p", "a")], ["Scheduled"])
 
 
+async def test_decisions_wait_for_binds_that_are_far_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is in flight holds memory, and is not bound any sooner for being decided."""
+    monkeypatch.setattr("bayplan.shell.service.MAX_BINDING", 8)
+    monkeypatch.setattr("bayplan.shell.service._RESUME_BINDING", 4)
+    cluster, answers = Cluster(), asyncio.Semaphore(0)
+    most = in_flight = 0
+
+    async def bind(pod: Pod, node_name: str) -> None:
+        nonlocal most, in_flight
+        in_flight += 1
+        most = max(most, in_flight)
+        await answers.acquire()
+        in_flight -= 1
+        cluster.binds.append((pod.name, node_name))
+
+    monkeypatch.setattr(cluster, "bind", bind)
+    service, stop = service_on(cluster), asyncio.Event()
+    service.feed.object_changed(None, make_node("a"))
+    for i in range(30):
+        service.feed.object_changed(None, make_pod(f"p{i}"))
+    scheduling = asyncio.create_task(service.schedule(stop))
+
+    await until(lambda: in_flight == 8)
+    assert service.queue.counts().active == 22
+    for _ in range(3):
+        answers.release()
+    await until(lambda: in_flight == 5)
+    assert service.queue.counts().active == 22, "it goes on only when there is room for several"
+    answers.release()
+    await until(lambda: in_flight == 8)
+    for _ in range(30):
+        answers.release()
+    await until(lambda: len(cluster.binds) == 30)
+    stop.set()
+    await scheduling
+
+    assert most == 8
+
+
 async def test_one_instruction_that_fails_does_not_cost_the_others() -> None:
     cluster = Cluster()
     cluster.broken_events.add("Broken")
