@@ -54,9 +54,9 @@ log = klog.get_logger("bayplan.service")
 
 #: The loop tries pods for this long before it lets I/O have its turn.
 SLICE_SECONDS: Final = 0.005
-#: Decisions pause while this many pods wait for nothing but the answer to their bind, and go on at the second number.
-#: More would not be bound sooner: they would only hold memory. Pods that a PreBind plugin works for do not count,
-#: since it may wait for minutes, and for something that another pod has to bring about.
+#: Decisions pause while this many pods wait for nothing but the answer to their bind, and go on at the second
+#: number. More would not be bound sooner: they would only hold memory. Pods that a PreBind plugin works for do not
+#: count, since it may wait for minutes, and for something that another pod has to bring about.
 MAX_BINDING: Final = 1_000
 _RESUME_BINDING: Final = 750
 #: A stop waits no longer than this for binds that are under way.
