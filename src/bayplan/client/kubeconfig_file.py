@@ -29,7 +29,8 @@ def parse_kubeconfig(text: str | bytes, path: str) -> Kubeconfig:
     """The content of the file *path*; raises AccessError."""
     try:
         content = yaml.load(text, Loader=yaml.CSafeLoader)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, AttributeError, RecursionError) as error:
+        # PyYAML lets the errors of its scalars through: a date in month 13, `!!int x`, `!!timestamp 1`.
         raise AccessError(f"the kubeconfig {path} is not YAML: {error}") from None
     if not isinstance(content, Mapping):
         raise AccessError(f"the kubeconfig {path} is empty" if not content else f"{path} is not a kubeconfig")
